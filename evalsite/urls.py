@@ -1,0 +1,10 @@
+"""Routes of the whole site."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("", include("grading.urls")),
+    path("", include("leaderboard.urls")),
+]

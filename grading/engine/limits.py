@@ -1,0 +1,43 @@
+"""The limits a candidate program runs under, and the caps on what is read back from it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+DEFAULT_TIMEOUT_S = 3.0
+MAX_TIMEOUT_S = 30.0
+CPU_GRACE_S = 5
+STARTUP_S = 10.0
+OUTPUT_BYTES = 256 * 1024
+DETAIL_BYTES = 4096
+STREAM_HEAD_BYTES = 4096
+STREAM_TAIL_BYTES = 4096
+ADDRESS_SPACE_BYTES = 4 * 1024**3
+FILE_SIZE_BYTES = 64 * 1024**2
+OPEN_FILES = 64
+PROCESSES = 64
+WORK_BYTES = 64 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of one run; stored with every attempt.
+
+    Bytes and seconds; ``address_space_bytes`` None means no cap.
+    """
+
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    address_space_bytes: int | None = ADDRESS_SPACE_BYTES
+    output_bytes: int = OUTPUT_BYTES
+    file_size_bytes: int = FILE_SIZE_BYTES
+    open_files: int = OPEN_FILES
+    processes: int = PROCESSES
+    allow_processes: bool = False
+
+    @property
+    def cpu_s(self) -> int:
+        """CPU seconds: the wall limit plus a grace, so that the wall clock decides first."""
+        return int(self.timeout_s + 0.999) + CPU_GRACE_S
+
+    def as_dict(self) -> dict[str, float | int | bool | None]:
+        return asdict(self) | {"cpu_s": self.cpu_s}

@@ -1,0 +1,129 @@
+"""What one run of a candidate program came to.
+
+Every run ends in exactly one outcome::
+
+    compiled? -- no -----------------------------------------> syntax_error   score 0
+      | yes
+    loaded? -- raised, died, exited, flooded its output ------> error          score 0
+      | yes
+    all targets asked? -- died, broke the protocol, flooded --> error          score 0
+      | yes
+    every target true? -- no ---------------------------------> assertion_fail passed / total
+      | yes
+    pass                                                                       score 1
+
+    at any point the host's clock passes the limit -----------> timeout        score 0
+
+The platform's own faults are none of these: they raise :class:`PlatformError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+# Raise when a change can alter a verdict: it is stored with every attempt.
+GRADER_VERSION = 1
+
+
+class Outcome(StrEnum):
+    PASS = "pass"
+    ASSERTION_FAIL = "assertion_fail"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    SYNTAX_ERROR = "syntax_error"
+
+
+class Label(StrEnum):
+    """How far a target's answer can be trusted."""
+
+    SEALED = "sealed"  # evaluated outside the candidate's process
+    IN_PROCESS = "in_process"  # a comparison had to be made inside it
+    VACUOUS = "vacuous"  # never asked the candidate anything
+
+
+class PlatformError(Exception):
+    """The platform failed: no verdict, no score; the run is to be repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetResult:
+    """One target: ``detail`` says why it is not true; ``duration_s`` is wall seconds."""
+
+    index: int
+    true: bool
+    label: Label
+    detail: str = ""
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Structured cause of anything but a pass; never taken from the candidate's stderr.
+
+    ``phase``: ``compile`` | ``import`` | ``entry`` | ``target``. ``frames`` are lines of the
+    candidate's own code, innermost last, as ``[line, function]``.
+    """
+
+    phase: str
+    exception: str = ""
+    message: str = ""
+    frames: list[tuple[int, str]] = field(default_factory=list)
+    signal: str = ""
+    exit_status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Head and tail of one output stream and its true size in bytes."""
+
+    head: str = ""
+    tail: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """How the program was found: the rule that picked it, which block, of how many."""
+
+    rule: str
+    block: int | None = None
+    blocks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Everything known about one run. Seconds and bytes; ``program`` is the text that ran."""
+
+    outcome: Outcome
+    passed: int
+    total: int
+    targets: list[TargetResult]
+    detail: str
+    failure: Failure | None
+    denied: list[str]
+    stdout: Stream
+    stderr: Stream
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+    starved: bool
+    tier: str
+    hardening: list[str]
+    python: str
+    limits: dict[str, Any]
+    extraction: Extraction
+    program: str
+    grader_version: int = GRADER_VERSION
+
+    @property
+    def score(self) -> float:
+        """passed / total for pass and assertion_fail, 0 for the other outcomes."""
+        if self.outcome in (Outcome.PASS, Outcome.ASSERTION_FAIL) and self.total:
+            return self.passed / self.total
+        return 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready; the same keys whatever the outcome."""
+        return asdict(self) | {"outcome": self.outcome.value, "score": self.score}

@@ -1,0 +1,28 @@
+"""A database field for text that may hold anything."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db import models
+
+
+class HostileJSONField(models.TextField):
+    """Any JSON value, kept as ASCII JSON text.
+
+    Model output holds NUL characters and lone surrogates, which PostgreSQL's text and jsonb
+    refuse; as escapes inside ASCII text they survive every database and come back unchanged.
+    """
+
+    def from_db_value(self, value: str | None, *_: Any) -> Any:
+        return None if value is None else json.loads(value)
+
+    def to_python(self, value: Any) -> Any:
+        return value
+
+    def get_prep_value(self, value: Any) -> str | None:
+        return None if value is None else json.dumps(value, ensure_ascii=True)
+
+    def value_to_string(self, obj: models.Model) -> str:
+        return json.dumps(self.value_from_object(obj), ensure_ascii=True)

@@ -1,0 +1,389 @@
+"""Records of grading: what is asked, what was submitted, how every run of it ended.
+
+Life of a sample: ``queued`` -> ``done`` (one attempt decided), ``platform_failed`` (the platform
+could not grade it; no score) or ``cancelled``. Only :mod:`grading.verdicts` writes ``done``.
+Large texts live in rows of their own (`Generation`, `AttemptText`), so list queries stay narrow.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from grading.engine.outcome import Outcome
+from grading.fields import HostileJSONField
+
+PUBLIC_ID_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
+
+
+def public_id() -> str:
+    """Ten characters without look-alikes: 31**10 values, for use in URLs."""
+    return "".join(secrets.choice(PUBLIC_ID_ALPHABET) for _ in range(10))
+
+
+class Benchmark(models.Model):
+    """A named task set; its policies hold for all its versions."""
+
+    slug = models.SlugField(unique=True, max_length=80)
+    title = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    targets_hidden = models.BooleanField(
+        default=False, help_text="Show targets and what they returned to staff only."
+    )
+    blocks = models.CharField(
+        max_length=10,
+        default="auto",
+        choices=[
+            ("auto", "first block that defines the entry point"),
+            ("first", "first block"),
+            ("last", "last block"),
+        ],
+    )
+    preamble = models.CharField(
+        max_length=10,
+        default="imports",
+        choices=[
+            ("prompt", "the whole prompt"),
+            ("imports", "the prompt's imports and helpers"),
+            ("nothing", "nothing"),
+        ],
+    )
+    denylist = models.JSONField(
+        null=True, blank=True, help_text="List of denied modules; empty means the default list."
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["title"]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class BenchmarkVersion(models.Model):
+    """A frozen edition of a benchmark. Scores compare only within one version."""
+
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField()
+    content_hash = models.CharField(max_length=64, help_text="SHA-256 of the canonical task records")
+    source = models.CharField(max_length=200, blank=True)
+    notes = models.JSONField(
+        default=dict, blank=True, help_text="Import report: dropped targets, rejected records."
+    )
+    published = models.BooleanField(default=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["benchmark", "-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["benchmark", "number"], name="one_version_per_number"),
+            models.UniqueConstraint(
+                fields=["benchmark", "content_hash"], name="one_version_per_content"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.benchmark} version {self.number}"
+
+
+class Task(models.Model):
+    """One task of a version, as imported. The engine's `Task` is built from it."""
+
+    class Status(models.TextChoices):
+        ACTIVE = "active"
+        SUSPECT = "suspect"  # its own reference solution does not pass
+
+    version = models.ForeignKey(BenchmarkVersion, on_delete=models.CASCADE, related_name="tasks")
+    task_id = models.CharField(max_length=200, help_text="As in the task file, such as HumanEval/0")
+    slug = models.CharField(max_length=200, help_text="URL form of the task id")
+    position = models.PositiveIntegerField()
+    category = models.CharField(max_length=40, default="code_exec")
+    prompt = models.TextField()
+    targets = models.JSONField(help_text="Assertion strings")
+    setup = models.TextField(blank=True)
+    entry_points = models.JSONField(default=list)
+    reference = models.TextField(blank=True, help_text="Reference solution: a whole program")
+    timeout_s = models.FloatField(null=True, blank=True, help_text="From the task's metadata")
+    measured_timeout_s = models.FloatField(
+        null=True, blank=True, help_text="4 x the reference's time where that exceeds the default"
+    )
+    allow_processes = models.BooleanField(default=False)
+    in_place = models.BooleanField(default=False)
+    metadata = models.JSONField(default=dict)
+    few_shot_examples = models.JSONField(default=list)
+    content_hash = models.CharField(max_length=64)
+    status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
+    reference_verdict = HostileJSONField(
+        null=True, blank=True, help_text="Verdict of the reference solution at import"
+    )
+
+    class Meta:
+        ordering = ["version", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["version", "task_id"], name="one_task_per_id"),
+            models.UniqueConstraint(fields=["version", "slug"], name="one_task_per_slug"),
+            models.UniqueConstraint(fields=["version", "position"], name="one_task_per_position"),
+        ]
+
+    def __str__(self) -> str:
+        return self.task_id
+
+
+class LanguageModel(models.Model):
+    """What is ranked."""
+
+    slug = models.SlugField(unique=True, max_length=120, allow_unicode=True)
+    name = models.CharField(unique=True, max_length=200)
+    organisation = models.CharField(max_length=200, blank=True)
+    url = models.URLField(blank=True)
+    size_b = models.FloatField(null=True, blank=True, help_text="Parameters in thousand millions")
+    released = models.DateField(null=True, blank=True)
+    tags = models.JSONField(default=list, blank=True)
+    synthetic = models.BooleanField(
+        default=False, help_text="Made by the demo from mutated reference solutions."
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Submission(models.Model):
+    """One upload of one language model's generations for one benchmark version."""
+
+    class State(models.TextChoices):
+        GRADING = "grading"
+        DONE = "done"
+        CANCELLED = "cancelled"
+
+    class Visibility(models.TextChoices):
+        PUBLIC = "public"
+        PRIVATE = "private"
+
+    public_id = models.CharField(max_length=10, unique=True, default=public_id, editable=False)
+    version = models.ForeignKey(
+        BenchmarkVersion, on_delete=models.PROTECT, related_name="submissions"
+    )
+    language_model = models.ForeignKey(
+        LanguageModel, on_delete=models.PROTECT, related_name="submissions"
+    )
+    uploader = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions"
+    )
+    visibility = models.CharField(
+        max_length=10, choices=Visibility, default=Visibility.PUBLIC, db_index=True
+    )
+    settings = models.JSONField(
+        default=dict, blank=True, help_text="Temperature, prompt style and the like"
+    )
+    file_name = models.CharField(max_length=255, blank=True)
+    file_hash = models.CharField(max_length=64, db_index=True)
+    state = models.CharField(max_length=10, choices=State, default=State.GRADING, db_index=True)
+    sample_count = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    heartbeat_at = models.DateTimeField(
+        null=True, blank=True, help_text="When a worker last recorded a verdict or renewed a lease"
+    )
+
+    class Meta:
+        ordering = ["-created_at"]
+        indexes = [models.Index(fields=["version", "language_model", "state"])]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class Chunk(models.Model):
+    """About twenty samples of one submission: the unit of one RQ job.
+
+    ``waiting`` -> ``queued`` (a job with this id is in the broker) -> ``running`` (leased by a
+    worker that holds ``token``) -> ``done``.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="chunks")
+    position = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    token = models.CharField(max_length=32, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    queued_at = models.DateTimeField(null=True, blank=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+    worker = models.CharField(max_length=120, blank=True)
+
+    class Meta:
+        ordering = ["submission", "position"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["submission", "position"], name="one_chunk_per_position"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["state", "lease_until"],
+                name="open_chunks",
+                condition=~models.Q(state="done"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.submission} chunk {self.position}"
+
+
+class Sample(models.Model):
+    """One generation for one task. Its current attempt, if any, is its verdict."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        DONE = "done"
+        CANCELLED = "cancelled"
+        PLATFORM_FAILED = "platform_failed"
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="samples")
+    chunk = models.ForeignKey(
+        Chunk, on_delete=models.SET_NULL, null=True, related_name="samples"
+    )
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="samples")
+    index = models.PositiveIntegerField()
+    state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
+    current_attempt = models.OneToOneField(
+        "Attempt", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    started_at = models.DateTimeField(
+        null=True, blank=True, help_text="Set while a worker runs it"
+    )
+    losses = models.PositiveSmallIntegerField(
+        default=0, help_text="Times a worker was lost, or the platform failed, while it ran"
+    )
+    platform_failure = models.TextField(blank=True, help_text="Last failure of the platform")
+
+    class Meta:
+        ordering = ["submission", "task", "index"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["submission", "task", "index"], name="one_sample_per_index"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["submission"],
+                name="queued_samples",
+                condition=models.Q(state="queued"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.submission} {self.task} sample {self.index}"
+
+
+class Generation(models.Model):
+    """The uploaded text of a sample."""
+
+    sample = models.OneToOneField(
+        Sample, on_delete=models.CASCADE, primary_key=True, related_name="generation"
+    )
+    format = models.CharField(
+        max_length=10,
+        choices=[("generation", "generation"), ("completion", "completion")],
+        default="generation",
+    )
+    text = HostileJSONField()
+    extra = HostileJSONField(default=dict, help_text="Other fields of the uploaded line")
+
+
+class Attempt(models.Model):
+    """One run of a sample; never changed once written."""
+
+    class Kind(models.TextChoices):
+        FIRST = "first"
+        RETRY = "retry"
+        REGRADE = "regrade"
+
+    sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="attempts")
+    number = models.PositiveSmallIntegerField()
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.FIRST)
+    outcome = models.CharField(
+        max_length=16, choices=[(outcome.value, outcome.value) for outcome in Outcome]
+    )
+    passed = models.PositiveIntegerField()
+    total = models.PositiveIntegerField()
+    score = models.FloatField()
+    sealed = models.PositiveIntegerField(help_text="Targets evaluated outside the cell")
+    detail = models.TextField(blank=True)
+    failure_phase = models.CharField(max_length=10, blank=True)
+    exception = models.CharField(max_length=120, blank=True)
+    denied = models.JSONField(default=list)
+    wall_s = models.FloatField()
+    cpu_s = models.FloatField()
+    peak_bytes = models.BigIntegerField()
+    starved = models.BooleanField(default=False)
+    tier = models.CharField(max_length=20)
+    hardening = models.JSONField(default=list)
+    python = models.CharField(max_length=40)
+    grader_version = models.PositiveIntegerField()
+    worker = models.CharField(max_length=120)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["sample", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["sample", "number"], name="one_attempt_per_number"),
+        ]
+        indexes = [models.Index(fields=["outcome", "-created_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.sample} attempt {self.number}: {self.outcome}"
+
+
+class AttemptText(models.Model):
+    """The bulky part of an attempt, read only on its own page."""
+
+    attempt = models.OneToOneField(
+        Attempt, on_delete=models.CASCADE, primary_key=True, related_name="text"
+    )
+    program = HostileJSONField(help_text="The text that ran")
+    targets = HostileJSONField(default=list, help_text="Results in the order of the targets")
+    failure = HostileJSONField(null=True)
+    stdout = HostileJSONField(default=dict)
+    stderr = HostileJSONField(default=dict)
+    limits = models.JSONField(default=dict)
+    extraction = models.JSONField(default=dict)
+
+
+class TaskScore(models.Model):
+    """Summary of one submission on one task; recomputed, never incremented.
+
+    ``n`` graded samples, ``c`` of them with every target true, ``fraction_sum`` the sum of their
+    fractions; one counter per outcome.
+    """
+
+    submission = models.ForeignKey(
+        Submission, on_delete=models.CASCADE, related_name="task_scores"
+    )
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="task_scores")
+    n = models.PositiveIntegerField()
+    c = models.PositiveIntegerField()
+    fraction_sum = models.FloatField()
+    assertion_fail = models.PositiveIntegerField(default=0)
+    syntax_error = models.PositiveIntegerField(default=0)
+    timeout = models.PositiveIntegerField(default=0)
+    error = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "task"], name="one_score_per_task"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.submission} {self.task}: {self.c} of {self.n}"
