@@ -1,0 +1,95 @@
+"""pass@k and the mean fraction, in exact arithmetic.
+
+pass@k of one task is the chance that at least one of ``k`` samples, drawn without replacement
+from its ``n`` graded ones of which ``c`` pass, passes: ``1 - C(n-c, k) / C(n, k)``. It is
+unbiased for ``n >= k`` and has no unbiased estimator below that, so there it has no value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from math import comb, fsum
+from typing import Literal
+
+from grading.engine.outcome import Outcome
+
+Counts = tuple[int, int]  # graded samples n of a task, and how many of them pass, c
+
+
+def pass_at_k(n: int, c: int, k: int) -> float | None:
+    """pass@k of one task, correctly rounded; None where ``n < k``.
+
+    Raises ValueError for ``c < 0``, ``c > n``, ``k < 1`` and anything that is not an int.
+    """
+    _check(n, c, k)
+    return None if n < k else float(_exact(n, c, k))
+
+
+def mean_pass_at_k(
+    tasks: Iterable[Counts | None], k: int, missing: Literal["drop", "zero"] = "drop"
+) -> float | None:
+    """Mean over tasks of each task's own pass@k, correctly rounded.
+
+    A task without samples is None or ``(0, 0)``: ``drop`` leaves it out, ``zero`` counts it 0.
+    None where a task has samples but fewer than ``k``, or where no task is left.
+    """
+    counts = [(0, 0) if task is None else task for task in tasks]
+    for n, c in [(0, 0), *counts]:
+        _check(n, c, k)
+    counted = Counter(counts)
+    without = counted.pop((0, 0), 0)
+    used = counted.total() + (without if missing == "zero" else 0)
+    if not used or any(n < k for n, _ in counted):
+        return None
+    return float(sum(times * _exact(n, c, k) for (n, c), times in counted.items()) / Fraction(used))
+
+
+def graded_counts(
+    outcomes: Mapping[str, int], timeouts: Literal["zero", "missing"] = "zero"
+) -> Counts:
+    """``(n, c)`` of one task from its number of samples per outcome; other keys are not counted.
+
+    A timeout is a sample that did not pass; under ``missing`` it is no sample at all.
+    """
+    n = sum(outcomes.get(outcome, 0) for outcome in Outcome)
+    if timeouts == "missing":
+        n -= outcomes.get(Outcome.TIMEOUT, 0)
+    return n, outcomes.get(Outcome.PASS, 0)
+
+
+def task_score(passed: int, total: int) -> float | None:
+    """Share of a task's targets that hold; None for a task without targets.
+
+    Raises ValueError unless ``0 <= passed <= total``.
+    """
+    if not 0 <= passed <= total:
+        raise ValueError(f"passed={passed}, total={total}: 0 <= passed <= total is needed")
+    return passed / total if total else None
+
+
+def mean_fraction(tasks: Iterable[tuple[int, float]]) -> float | None:
+    """Mean over tasks of the mean over each task's samples.
+
+    ``tasks``: per task its graded samples and the sum of their fractions. Tasks without samples
+    are left out; None where none is left.
+    """
+    means = [fraction_sum / n for n, fraction_sum in tasks if n]
+    return fsum(means) / len(means) if means else None
+
+
+def _check(n: int, c: int, k: int) -> None:
+    for name, value in (("n", n), ("c", c), ("k", k)):
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError(f"{name}={value!r}: pass@k takes whole numbers")
+    if not 0 <= c <= n:
+        raise ValueError(f"n={n}, c={c}: 0 <= c <= n is needed")
+    if k < 1:
+        raise ValueError(f"k={k}: k must be at least 1")
+
+
+@lru_cache(maxsize=4096)
+def _exact(n: int, c: int, k: int) -> Fraction:
+    return 1 - Fraction(comb(n - c, k), comb(n, k))
