@@ -156,10 +156,10 @@ def spawn(wanted: BrokerCommand, output: BinaryIO | int) -> subprocess.Popen[byt
 def wait_ready(
     wanted: BrokerCommand, process: subprocess.Popen[bytes], timeout_s: float = START_S
 ) -> None:
-    """Return as soon as the server answers a PING. Raises NoBroker when it ends or is silent."""
+    """Return as soon as this very process answers. Raises NoBroker when it ends or is silent."""
     deadline = time.monotonic() + timeout_s
     while process.poll() is None:
-        if answers(wanted.url):
+        if server_pid(wanted.url) == process.pid:
             return
         if time.monotonic() > deadline:
             raise NoBroker(f"The broker on port {wanted.port} did not answer in {timeout_s:g} s.")
@@ -191,7 +191,12 @@ def running_url() -> str | None:
 
 
 def answers(url: str) -> bool:
-    """Does a server at ``url`` accept the password and answer a PING within a second?"""
+    """Does a server at ``url`` accept the password and answer within a second?"""
+    return server_pid(url) is not None
+
+
+def server_pid(url: str) -> int | None:
+    """Process id of the server that answers at ``url``; None when none does."""
     client = redis.Redis.from_url(
         url,
         socket_timeout=PING_S,
@@ -199,9 +204,9 @@ def answers(url: str) -> bool:
         retry=Retry(NoBackoff(), 0),
     )
     try:
-        return bool(client.ping())
+        return int(client.info("server")["process_id"])
     except redis.RedisError:
-        return False
+        return None
     finally:
         client.close()
 
