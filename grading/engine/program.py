@@ -1,0 +1,174 @@
+"""The text that runs: a task's prompt and a model's generation put together."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from grading.engine import extract, fences, reply, source
+from grading.engine.outcome import Extraction
+from grading.engine.task import Format, Generation, Preamble, Task
+
+_FUTURE = re.compile(r"^from[ \t]+__future__[ \t]+import\b[^\n]*+$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """``text`` is what the cell compiles; it may hold anything, lone surrogates included."""
+
+    text: str
+    extraction: Extraction
+
+
+def build_program(task: Task, generation: Generation) -> Program:
+    """The program of ``generation`` for ``task``; never raises.
+
+    A completion, and a generation without fence that does not define the entry point, continue
+    the prompt byte for byte (the latter only a prompt that is Python). Everything else is
+    extracted, and gets what ``task.preamble`` says in front.
+    """
+    if generation.format is Format.COMPLETION:
+        return Program(task.prompt + generation.text, Extraction(extract.Rule.COMPLETION.value))
+    text = reply.normalise(generation.text)
+    rest = reply.drop_thoughts(text)
+    if rest is None:
+        return Program("", Extraction(extract.Rule.UNCLOSED_THOUGHT.value))
+    clean = reply.cut_end_tokens(rest)
+    names = task.names()
+    prompt = _Prompt(task, names)
+    if prompt.can_be_continued and not _stands_alone(clean, names):
+        untouched = clean == text
+        joined = task.prompt + (generation.text if untouched else clean)
+        return Program(joined, Extraction(extract.Rule.JOINED.value))
+    found = extract.extract_clean(clean, names, task.blocks, prompt.names)
+    return _assemble(prompt, names, found)
+
+
+def prompt_helpers(prompt: str, entry_points: tuple[str, ...]) -> str:
+    """Source of the prompt's imports, assignments, and functions and classes but the entry points.
+
+    Empty where the prompt is no Python. The prompt may end in a function without a body.
+    """
+    tree = _prompt_tree(prompt)
+    if tree is None:
+        return ""
+    lines = prompt.split("\n")
+    kept = [node for node in tree.body if _is_helper(node, entry_points)]
+    ranges = dict.fromkeys((_first_line(node), node.end_lineno or node.lineno) for node in kept)
+    return "".join("\n".join(lines[start - 1 : end]) + "\n" for start, end in ranges)
+
+
+class _Prompt:
+    """What the task's prompt gives to a program."""
+
+    def __init__(self, task: Task, names: tuple[str, ...]) -> None:
+        self.text = task.prompt
+        usable = bool(task.prompt.strip()) and task.preamble is not Preamble.NOTHING
+        self.can_be_continued = usable and _prompt_tree(task.prompt) is not None
+        self.preamble = ""
+        if self.can_be_continued:
+            whole = task.preamble is Preamble.PROMPT
+            self.preamble = task.prompt if whole else prompt_helpers(task.prompt, names)
+
+    @property
+    def names(self) -> frozenset[str]:
+        return source.defined_names(self.preamble, source.parse(self.preamble))
+
+
+def _stands_alone(text: str, names: tuple[str, ...]) -> bool:
+    """Holds a fence, or defines a name that the targets call."""
+    if extract.has_fence(text):
+        return True
+    return not source.defined_names(text, source.parse(text)).isdisjoint(names)
+
+
+def _assemble(prompt: _Prompt, names: tuple[str, ...], found: extract.Extracted) -> Program:
+    tree = source.parse(found.code)
+    rule, text = found.rule, None
+    if prompt.can_be_continued and source.defined_names(found.code, tree).isdisjoint(names):
+        text = _graft(prompt.text, found.code)
+        rule = found.rule if text is None else extract.Rule.GRAFTED
+    if text is None:
+        text = _put_in_front(prompt.preamble, found.code, tree)
+    return Program(text, Extraction(rule.value, found.block, found.blocks))
+
+
+def _graft(prompt: str, body: str) -> str | None:
+    """Prompt and body, where the body returns a value and parses behind the prompt."""
+    last = prompt.rstrip().rsplit("\n", 1)[-1]
+    indent = last[: len(last) - len(last.lstrip())] or "    "
+    start = prompt if prompt.endswith("\n") else prompt + "\n"
+    first_line_lost_its_indent = indent + body.lstrip()
+    for attempt in (_indented(body, indent), first_line_lost_its_indent):
+        tree = source.parse(start + attempt)
+        if tree is not None and _ends_in_returning_function(tree):
+            return start + attempt
+    return None
+
+
+def _indented(body: str, indent: str) -> str:
+    lines = fences.dedent(body).split("\n")
+    return "\n".join(indent + line if line.strip() else line for line in lines)
+
+
+def _ends_in_returning_function(tree: ast.Module) -> bool:
+    """The last function holds a return or yield of its own."""
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    inner = ast.Module(body=last.body, type_ignores=[])
+    return any(
+        isinstance(node, ast.Return | ast.Raise)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield | ast.YieldFrom))
+        for node in source.statements(inner)
+    )
+
+
+def _put_in_front(preamble: str, code: str, tree: ast.Module | None) -> str:
+    """``preamble`` before ``code``, but behind its ``__future__`` imports, which must be first."""
+    if not preamble:
+        return code
+    if not preamble.endswith("\n"):
+        preamble += "\n"
+    line = _last_future_line(code, tree)
+    if not line:
+        return preamble + code
+    lines = code.split("\n")
+    return "\n".join(lines[:line]) + "\n" + preamble + "\n".join(lines[line:])
+
+
+def _last_future_line(code: str, tree: ast.Module | None) -> int:
+    """Line number of the last ``__future__`` import, 0 without any."""
+    if tree is None:
+        ends = [match.end() for match in _FUTURE.finditer(code)]
+        return code.count("\n", 0, ends[-1]) + 1 if ends else 0
+    futures = [
+        node.end_lineno or node.lineno
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    ]
+    return max(futures, default=0)
+
+
+def _prompt_tree(prompt: str) -> ast.Module | None:
+    """The prompt's tree; a function at its end that lacks a body gets one."""
+    tree = source.parse(prompt)
+    if tree is not None:
+        return tree
+    last = prompt.rstrip().rsplit("\n", 1)[-1]
+    indent = last[: len(last) - len(last.lstrip())]
+    return source.parse(f"{prompt.rstrip()}\n{indent}    pass\n")
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _is_helper(node: ast.stmt, entry_points: tuple[str, ...]) -> bool:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name not in entry_points
+    return isinstance(
+        node, ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Try
+    )
