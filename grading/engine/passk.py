@@ -8,15 +8,14 @@ unbiased for ``n >= k`` and has no unbiased estimator below that, so there it ha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from math import comb, fsum
 from typing import Literal
 
-from grading.engine.outcome import Outcome
-
 Counts = tuple[int, int]  # graded samples n of a task, and how many of them pass, c
+TimeoutPolicy = Literal["zero", "missing"]
 
 
 def pass_at_k(n: int, c: int, k: int) -> float | None:
@@ -47,17 +46,12 @@ def mean_pass_at_k(
     return float(sum(times * _exact(n, c, k) for (n, c), times in counted.items()) / Fraction(used))
 
 
-def graded_counts(
-    outcomes: Mapping[str, int], timeouts: Literal["zero", "missing"] = "zero"
-) -> Counts:
-    """``(n, c)`` of one task from its number of samples per outcome; other keys are not counted.
+def counts_under(timeouts: TimeoutPolicy, n: int, c: int, timed_out: int) -> Counts:
+    """``(n, c)`` of a task with ``timed_out`` of its n samples timed out.
 
-    A timeout is a sample that did not pass; under ``missing`` it is no sample at all.
+    ``zero``: a timeout is a sample that did not pass; ``missing``: it is no sample at all.
     """
-    n = sum(outcomes.get(outcome, 0) for outcome in Outcome)
-    if timeouts == "missing":
-        n -= outcomes.get(Outcome.TIMEOUT, 0)
-    return n, outcomes.get(Outcome.PASS, 0)
+    return (n - timed_out, c) if timeouts == "missing" else (n, c)
 
 
 def task_score(passed: int, total: int) -> float | None:

@@ -1,0 +1,113 @@
+"""What one submission came to: the figures of a board row, from counts per task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grading.engine.outcome import Outcome
+from grading.engine.passk import (
+    Counts,
+    TimeoutPolicy,
+    counts_under,
+    mean_fraction,
+    mean_pass_at_k,
+    pass_at_k,
+)
+from leaderboard.statistics import Interval, plus_two_t
+
+KS = (1, 5, 10, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Tasks of one submission alike in n, c and timeouts; these three are per task.
+
+    ``fraction_sum`` and ``outcomes`` are sums over all samples of all ``tasks`` of the group.
+    """
+
+    n: int
+    c: int
+    timed_out: int
+    tasks: int
+    fraction_sum: float
+    outcomes: dict[Outcome, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Scores are 0..1 and cover the tasks with at least one graded sample.
+
+    ``pass_at`` has every k of `KS`; None where a covered task has fewer than k samples
+    (``short[k]`` such tasks). ``full_coverage`` holds whatever the timeout policy leaves out.
+    ``interval`` belongs to ``pass_at[score]``.
+    """
+
+    tasks: int
+    covered: int
+    full_coverage: bool
+    samples: int
+    n_min: int
+    n_max: int
+    solved: int
+    score: int
+    pass_at: dict[int, float | None]
+    short: dict[int, int]
+    interval: Interval | None
+    mean_fraction: float | None
+    outcomes: dict[Outcome, int]
+
+    def share(self, outcome: Outcome) -> float:
+        """Share of this outcome among the graded samples, 0..1."""
+        total = sum(self.outcomes.values())
+        return self.outcomes[outcome] / total if total else 0.0
+
+    def why_missing(self, k: int) -> str:
+        """Why ``pass_at[k]`` is None, in words; empty where it has a value."""
+        if self.pass_at[k] is not None:
+            return ""
+        if not self.covered:
+            return "no graded sample"
+        if self.short[k] < self.covered:
+            return f"needs {k} samples on every task; {self.short[k]} of {self.covered} have fewer"
+        return f"needs {k} samples on every task, this run has {self.n_max}"
+
+
+def figures(
+    groups: Sequence[Group], tasks: int, score: int = 1, timeouts: TimeoutPolicy = "zero"
+) -> Figures:
+    """Figures of one submission on a version of ``tasks`` tasks; ``score``: a k of `KS`."""
+    counted = [(one, counts_under(timeouts, one.n, one.c, one.timed_out)) for one in groups]
+    counted = [(group, counts) for group, counts in counted if counts[0]]
+    per_task: list[Counts] = [counts for group, counts in counted for _ in range(group.tasks)]
+    sizes = [n for n, _ in per_task]
+    pass_at = {k: mean_pass_at_k(per_task, k) for k in KS}
+    return Figures(
+        tasks=tasks,
+        covered=len(per_task),
+        full_coverage=0 < tasks == sum(group.tasks for group in groups if group.n),
+        samples=sum(sizes),
+        n_min=min(sizes, default=0),
+        n_max=max(sizes, default=0),
+        solved=sum(c > 0 for _, c in per_task),
+        score=score,
+        pass_at=pass_at,
+        short={k: sum(n < k for n in sizes) for k in KS},
+        interval=None if pass_at[score] is None else _interval(per_task, score),
+        mean_fraction=_mean_fraction(counted),
+        outcomes={outcome: sum(group.outcomes[outcome] for group in groups) for outcome in Outcome},
+    )
+
+
+def _interval(per_task: Sequence[Counts], k: int) -> Interval | None:
+    values = [pass_at_k(n, c, k) for n, c in per_task]
+    return plus_two_t([value for value in values if value is not None])
+
+
+def _mean_fraction(counted: Sequence[tuple[Group, Counts]]) -> float | None:
+    """The tasks of a group share n, so the mean over tasks needs only the sum of each group."""
+    return mean_fraction(
+        (n, group.fraction_sum / group.tasks)
+        for group, (n, _) in counted
+        for _ in range(group.tasks)
+    )
