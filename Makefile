@@ -1,0 +1,31 @@
+# Evalsite's stable commands. `make env` builds everything the others need.
+PYTHON ?= python3
+WORKERS ?= auto
+BIN := .venv/bin
+STAMP := .venv/.lock-installed
+
+.PHONY: env demo test cases lint lock
+
+env:
+	@PYTHON="$(PYTHON)" STAMP="$(STAMP)" sh .ci/env
+
+demo: env
+	@$(BIN)/python manage.py demo $(if $(filter-out 0,$(ONCE)),--once) $(if $(PORT),--port $(PORT))
+
+test: env
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+cases: env
+	$(BIN)/python tests/cases.py
+
+lint: env
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy evalsite grading leaderboard
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+lock:
+	@command -v uv >/dev/null || { echo "make lock needs uv: $(PYTHON) -m pip install uv" >&2; exit 1; }
+	uv pip compile pyproject.toml --universal --python-version 3.11 --all-extras \
+	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.lock
