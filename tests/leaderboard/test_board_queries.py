@@ -145,7 +145,7 @@ def test_filter_keeps_ranks():
         ("-name", ["C", "B", "a"]),
         ("pass5", ["a", "B", "C"]),
         ("-pass5", ["a", "B", "C"]),
-        ("fraction", ["C", "B", "a"]),
+        ("fraction", ["B", "C", "a"]),
         ("solved", ["a", "B", "C"]),
         ("n", ["a", "B", "C"]),
         ("created", ["C", "B", "a"]),

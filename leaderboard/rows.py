@@ -1,0 +1,211 @@
+"""Submissions as rows of a table, read in a fixed number of queries.
+
+A model is represented on a board by its newest complete public submission, else by its newest
+one that is not cancelled. Complete: graded to the end, every task has a graded sample and no
+sample was lost to the platform. Only complete runs take a rank.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, QuerySet, Sum
+
+from grading.engine.outcome import Outcome
+from grading.engine.passk import TimeoutPolicy
+from grading.models import Submission, Task, TaskScore
+from leaderboard.figures import Figures, Group, figures
+from leaderboard.ranking import competition_ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One submission in a table. ``reason`` says why there is no rank; empty where there is.
+
+    ``ungraded``: uploaded samples without an outcome (still queued, or platform failures once
+    ``state`` is done). ``sealed_share``: targets evaluated outside the cell, of all evaluated.
+    """
+
+    benchmark: str
+    benchmark_slug: str
+    version: int
+    model: str
+    model_slug: str
+    organisation: str
+    synthetic: bool
+    public_id: str
+    state: str
+    private: bool
+    settings: dict[str, Any]
+    created_at: datetime
+    finished_at: datetime | None
+    sample_count: int
+    figures: Figures
+    sealed_share: float | None = None
+    rank: int | None = None
+    reason: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """The chosen score."""
+        return self.figures.pass_at[self.figures.score]
+
+    @property
+    def ungraded(self) -> int:
+        return self.sample_count - sum(self.figures.outcomes.values())
+
+    @property
+    def platform_failures(self) -> int:
+        return self.ungraded if self.state == Submission.State.DONE else 0
+
+    @property
+    def complete(self) -> bool:
+        done = self.state == Submission.State.DONE
+        return done and self.figures.full_coverage and not self.ungraded
+
+
+def public_submissions() -> QuerySet[Submission]:
+    """Newest first, with language model and benchmark; cancelled ones are nobody's result."""
+    return (
+        Submission.objects.filter(visibility=Submission.Visibility.PUBLIC)
+        .exclude(state=Submission.State.CANCELLED)
+        .select_related("language_model", "version__benchmark")
+        .order_by("-created_at", "-pk")
+    )
+
+
+def task_counts(versions: Iterable[int]) -> dict[int, int]:
+    """Number of tasks by version id."""
+    counted = Task.objects.filter(version__in=versions).values("version_id")
+    return dict(counted.annotate(n=Count("pk")).order_by().values_list("version_id", "n"))
+
+
+def rows_of(
+    submissions: Iterable[Submission],
+    scores: QuerySet[TaskScore],
+    tasks: Mapping[int, int],
+    score: int = 1,
+    timeouts: TimeoutPolicy = "zero",
+) -> list[Row]:
+    """A row per submission, in their order; ``scores``: at least theirs; `task_counts`."""
+    found = groups(scores)
+    return [
+        _row(
+            one,
+            figures(found.get(one.pk, ()), tasks.get(one.version_id, 0), score, timeouts),
+        )
+        for one in submissions
+    ]
+
+
+def _row(submission: Submission, result: Figures) -> Row:
+    model = submission.language_model
+    benchmark = submission.version.benchmark
+    return Row(
+        benchmark=benchmark.title,
+        benchmark_slug=benchmark.slug,
+        version=submission.version.number,
+        model=model.name,
+        model_slug=model.slug,
+        organisation=model.organisation,
+        synthetic=model.synthetic,
+        public_id=submission.public_id,
+        state=submission.state,
+        private=submission.visibility == Submission.Visibility.PRIVATE,
+        settings=submission.settings,
+        created_at=submission.created_at,
+        finished_at=submission.finished_at,
+        sample_count=submission.sample_count,
+        figures=result,
+    )
+
+
+def groups(scores: QuerySet[TaskScore]) -> dict[int, list[Group]]:
+    """Task scores by submission id, summed up in the database."""
+    counted = scores.values("submission_id", "n", "c", "timeout").annotate(
+        tasks=Count("pk"),
+        fractions=Sum("fraction_sum"),
+        failed=Sum("assertion_fail"),
+        broken=Sum("syntax_error"),
+        crashed=Sum("error"),
+    )
+    found: dict[int, list[Group]] = defaultdict(list)
+    for one in counted.order_by("submission_id", "n", "c", "timeout"):
+        found[one["submission_id"]].append(_group(one))
+    return found
+
+
+def _group(one: Mapping[str, Any]) -> Group:
+    return Group(
+        n=one["n"],
+        c=one["c"],
+        timed_out=one["timeout"],
+        tasks=one["tasks"],
+        fraction_sum=one["fractions"],
+        outcomes={
+            Outcome.PASS: one["c"] * one["tasks"],
+            Outcome.ASSERTION_FAIL: one["failed"],
+            Outcome.ERROR: one["crashed"],
+            Outcome.TIMEOUT: one["timeout"] * one["tasks"],
+            Outcome.SYNTAX_ERROR: one["broken"],
+        },
+    )
+
+
+def sealed_shares(public_ids: Sequence[str]) -> dict[str, float]:
+    """Share of the evaluated targets that were sealed, by submission."""
+    sums = (
+        Submission.objects.filter(public_id__in=public_ids)
+        .values("public_id")
+        .annotate(
+            sealed=Sum("samples__current_attempt__sealed"),
+            total=Sum("samples__current_attempt__total"),
+        )
+    )
+    return {one["public_id"]: one["sealed"] / one["total"] for one in sums if one["total"]}
+
+
+def with_sealed(rows: list[Row]) -> list[Row]:
+    shares = sealed_shares([row.public_id for row in rows])
+    return [replace(row, sealed_share=shares.get(row.public_id)) for row in rows]
+
+
+def representing(rows: Iterable[Row]) -> list[Row]:
+    """One row per model, from rows that come newest first."""
+    chosen: dict[str, Row] = {}
+    for row in rows:
+        held = chosen.get(row.model_slug)
+        if held is None or (row.complete and not held.complete):
+            chosen[row.model_slug] = row
+    return list(chosen.values())
+
+
+def ranked(rows: list[Row], timeouts: TimeoutPolicy = "zero") -> list[Row]:
+    """The same rows with their ranks by the chosen score, or the reason for none."""
+    reasons = [_reason(row, timeouts) for row in rows]
+    pairs = list(zip(rows, reasons, strict=True))
+    ranks = competition_ranks([None if reason else row.value for row, reason in pairs])
+    return [
+        replace(row, rank=rank, reason=reason)
+        for (row, reason), rank in zip(pairs, ranks, strict=True)
+    ]
+
+
+def _reason(row: Row, timeouts: TimeoutPolicy) -> str:
+    """Why this row takes no rank; empty if it does."""
+    result = row.figures
+    if row.state == Submission.State.GRADING:
+        graded = row.sample_count - row.ungraded
+        return f"provisional, {graded:,} of {row.sample_count:,} samples graded"
+    if row.ungraded:
+        lost = "sample" if row.ungraded == 1 else "samples"
+        return f"{row.ungraded:,} {lost} lost to platform failures"
+    if timeouts == "missing":
+        return "timeouts left out"
+    if not result.full_coverage:
+        return f"{result.tasks - result.covered:,} of {result.tasks:,} tasks missing"
+    return result.why_missing(result.score)
