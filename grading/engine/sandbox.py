@@ -1,0 +1,252 @@
+"""Running untrusted code: one interpreter under the strongest isolation the host allows."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from grading.engine.child import Child
+from grading.engine.drain import Ended, drain
+from grading.engine.interpreter import Interpreter, resolve_python
+from grading.engine.isolation import Probe, choose
+from grading.engine.isolation.launch import Isolation, launch
+from grading.engine.isolation.rlimit import limited, rlimits, running_tasks
+from grading.engine.isolation.view import View
+from grading.engine.limits import ADDRESS_SPACE_BYTES, Limits
+from grading.engine.outcome import PlatformError
+from grading.engine.turnstile import Turnstile
+from grading.engine.workdir import make_workdir, remove_tree
+
+RUN_TIMEOUT_S = 15.0
+FLAGS = ("-s", "-B", "-S")
+_SUMMARY_CHARS = 400
+_CHECKOUT = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """One finished command. ``status``: ``ok`` (exit 0), ``failed``, ``timeout``, ``error``.
+
+    ``error`` means too much output. ``returncode`` is None where the command was killed for
+    time or output; negative is the signal that ended it. ``duration`` in seconds.
+    """
+
+    passed: bool
+    status: str
+    stdout: str
+    stderr: str
+    returncode: int | None
+    duration: float
+
+    def summary(self) -> str:
+        """One line of at most 400 characters.
+
+        ``ok``, ``timeout``, else the last non-empty line of stderr, or of stdout, else the
+        status with the return code.
+        """
+        if self.status in ("ok", "timeout"):
+            return self.status
+        lines = [line.strip() for text in (self.stdout, self.stderr) for line in text.splitlines()]
+        own = [line.strip() for line in self.stderr.splitlines() if line.strip()]
+        said = own or [line for line in lines if line]
+        return (said[-1] if said else f"{self.status} (rc={self.returncode})")[:_SUMMARY_CHARS]
+
+
+class Sandbox:
+    """A named place to run code in; call :meth:`ensure` once before anything else.
+
+    ``base_python`` as for ``resolve_python``; ``isolation`` is a tier or ``auto``, which
+    EVALSITE_TIER may decide; ``env`` is added to the clean environment of every process;
+    ``address_space_limit`` in bytes, None for no limit; ``cache_root`` holds the locks and is
+    by default EVALSITE_CACHE_DIR or ``evalsite`` in the user's cache directory.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        packages: Sequence[str] = (),
+        cache_root: str | os.PathLike[str] | None = None,
+        base_python: str | None = None,
+        isolation: str = "auto",
+        provision: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        address_space_limit: int | None = ADDRESS_SPACE_BYTES,
+    ) -> None:
+        if packages or provision:
+            raise PlatformError(f"sandbox {name!r}: packages are not supported yet")
+        self.name = name
+        self.address_space_limit = address_space_limit
+        self.hardening: list[str] = []
+        self.probes: list[Probe] = []
+        self._env = dict(env or {})
+        self._base_python = base_python
+        self._wanted = isolation
+        self._cache_root = cache_root
+        self._ready: _Ready | None = None
+
+    def ensure(self, force: bool = False, quiet: bool = True) -> None:
+        """Find the interpreter and probe the isolation; cheap when done before.
+
+        ``force`` does it again; without ``quiet`` the chosen tier is printed. Raises
+        PlatformError with the cause when the interpreter or the tier does not work.
+        """
+        if self._ready is None or force:
+            interpreter = resolve_python(self._base_python)
+            wanted = self._wanted
+            if wanted == "auto":
+                wanted = os.environ.get("EVALSITE_TIER") or "auto"
+            view = View(interpreter.python, interpreter.binds, _hidden())
+            isolation, self.probes = choose(wanted, view)
+            running = 0 if isolation.namespaced and _counts_by_namespace() else running_tasks()
+            turnstile = Turnstile(_cache_directory(self._cache_root))
+            self._ready = _Ready(interpreter, view, isolation, turnstile, running)
+        if not quiet:
+            print(f"sandbox {self.name}: {self.tier}, Python {self.python_version}")  # noqa: T201
+
+    @property
+    def tier(self) -> str:
+        return self._get().isolation.tier
+
+    @property
+    def isolation(self) -> str:
+        return self.tier
+
+    @property
+    def python(self) -> str:
+        """Path of the interpreter."""
+        return self._get().interpreter.python
+
+    @property
+    def python_version(self) -> str:
+        return self._get().interpreter.version
+
+    def rlimits(self, limits: Limits) -> list[tuple[int, int]]:
+        """(resource number, value) pairs a process of this sandbox is to set on itself."""
+        return rlimits(limits, self._get().running)
+
+    def start(self, args: Sequence[str], *, extra_env: Mapping[str, str] | None = None) -> Child:
+        """Start the interpreter with ``args``; it has to limit itself by :meth:`rlimits`.
+
+        Waits while a :meth:`solo` block is open elsewhere on this host, and counts as
+        running until the child is killed. Raises PlatformError.
+        """
+        ready = self._get()
+        return launch(
+            ready.isolation,
+            ready.view,
+            [self.python, *FLAGS, *args],
+            self._env | dict(extra_env or {}),
+            on_end=ready.turnstile.enter(),
+        )
+
+    def run(
+        self, code: str, timeout: float = RUN_TIMEOUT_S, env: Mapping[str, str] | None = None
+    ) -> ExecResult:
+        """Run a program from a file in a throw-away directory; exit status 0 is a pass."""
+        workdir = make_workdir()
+        try:
+            program = os.path.join(workdir, "program.py")
+            with open(program, "w", encoding="utf-8", errors="surrogatepass") as file:
+                file.write(code)
+            return self.run_argv([self.python, *FLAGS, program], workdir, timeout, env)
+        finally:
+            remove_tree(workdir)
+
+    def run_argv(
+        self,
+        argv: Sequence[str],
+        workdir: str | os.PathLike[str],
+        timeout: float = RUN_TIMEOUT_S,
+        env: Mapping[str, str] | None = None,
+        ro_binds: Sequence[str | os.PathLike[str]] = (),
+    ) -> ExecResult:
+        """Run any command in a directory of the caller's, which survives.
+
+        ``ro_binds`` are further host paths the command may read. Output over 256 KB ends it.
+        Raises PlatformError if the sandbox itself cannot be started.
+        """
+        ready = self._get()
+        view = View(
+            ready.view.python,
+            (*ready.view.binds, *(os.path.abspath(path) for path in ro_binds)),
+            ready.view.hidden,
+            os.path.realpath(workdir),
+        )
+        limits = Limits(timeout_s=timeout, address_space_bytes=self.address_space_limit)
+        command = limited(list(argv), self.rlimits(limits), self.python)
+        leave = ready.turnstile.enter()
+        extra = self._env | dict(env or {})
+        started = time.monotonic()
+        with launch(ready.isolation, view, command, extra, capture=False, on_end=leave) as child:
+            drained = drain(child, timeout)
+            duration = time.monotonic() - started
+        status = _STATUS.get(drained.ended) or ("failed" if drained.returncode else "ok")
+        stderr = drained.stderr.decode("utf-8", "replace")
+        if drained.ended is Ended.OVERFLOW:
+            stderr += "\noutput overflow\n"
+        return ExecResult(
+            status == "ok",
+            status,
+            drained.stdout.decode("utf-8", "replace"),
+            stderr,
+            drained.returncode if drained.ended is Ended.EXIT else None,
+            duration,
+        )
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Count as a running cell of this host; every start does so by itself."""
+        with self._get().turnstile.shared():
+            yield
+
+    @contextmanager
+    def solo(self) -> Iterator[None]:
+        """Be the only one on this host to start cells; waits for the running ones to end."""
+        with self._get().turnstile.solo():
+            yield
+
+    def _get(self) -> _Ready:
+        if self._ready is None:
+            raise PlatformError(f"sandbox {self.name!r}: call ensure() first")
+        return self._ready
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What :meth:`Sandbox.ensure` found out."""
+
+    interpreter: Interpreter
+    view: View
+    isolation: Isolation
+    turnstile: Turnstile
+    running: int
+
+
+_STATUS = {Ended.TIMEOUT: "timeout", Ended.OVERFLOW: "error"}
+
+
+def _hidden() -> tuple[str, ...]:
+    """The application's own files, in case they lie below something a tier shows."""
+    data = os.environ.get("EVALSITE_DATA_DIR")
+    return (str(_CHECKOUT), os.path.realpath(data)) if data else (str(_CHECKOUT),)
+
+
+def _counts_by_namespace() -> bool:
+    """Linux counts processes per user namespace since 5.14."""
+    release = os.uname().release.split(".")
+    return tuple(int(part) for part in release[:2] if part.isdigit()) >= (5, 14)
+
+
+def _cache_directory(root: str | os.PathLike[str] | None) -> str:
+    """The directory of the locks, made with mode 0700."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    chosen = root or os.environ.get("EVALSITE_CACHE_DIR") or os.path.join(home, "evalsite")
+    try:
+        os.makedirs(chosen, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise PlatformError(f"cannot make {chosen}: {error}; set EVALSITE_CACHE_DIR") from error
+    return os.fspath(chosen)

@@ -1,0 +1,86 @@
+"""Throw-away directories for sandboxed processes, and their removal whatever was left in them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import tempfile
+
+PREFIX = "evalsite-cell-"
+
+logger = logging.getLogger(__name__)
+
+
+def make_workdir() -> str:
+    """A new empty directory of mode 0700 under the system's temporary directory."""
+    return tempfile.mkdtemp(prefix=PREFIX)
+
+
+def remove_tree(path: str) -> None:
+    """Remove a directory and all in it; symbolic links are unlinked, never followed.
+
+    Works at any depth and on directories without permissions: sub-directories are moved up
+    to the top one, so neither recursion nor path length grows with the nesting. What cannot
+    be removed is logged, never raised: it runs while a run's verdict is already known.
+    """
+    try:
+        top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        logger.warning("cannot open the work directory %s: %s", path, error)
+        return
+    try:
+        _empty(top)
+        os.rmdir(path)
+    except OSError as error:
+        logger.warning("cannot remove the work directory %s: %s", path, error)
+    finally:
+        os.close(top)
+
+
+def _empty(top: int) -> None:
+    moved = 0
+    pending = _unlink_files(top)
+    while pending:
+        name = pending.pop()
+        directory = _open_directory(top, name)
+        try:
+            for child in _unlink_files(directory):
+                moved += 1
+                new_name = f".moved-{moved}"
+                while new_name in pending or _exists(top, new_name):
+                    moved += 1
+                    new_name = f".moved-{moved}"
+                os.chmod(child, 0o700, dir_fd=directory)
+                os.rename(child, new_name, src_dir_fd=directory, dst_dir_fd=top)
+                pending.append(new_name)
+        finally:
+            os.close(directory)
+        os.rmdir(name, dir_fd=top)
+
+
+def _unlink_files(directory: int) -> list[str]:
+    """Unlink all but directories; return the directories' names."""
+    directories = []
+    for name in os.listdir(directory):
+        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            directories.append(name)
+        else:
+            os.unlink(name, dir_fd=directory)
+    return directories
+
+
+def _open_directory(top: int, name: str) -> int:
+    os.chmod(name, 0o700, dir_fd=top)
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+
+
+def _exists(directory: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
