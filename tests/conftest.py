@@ -6,9 +6,12 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
+from pytest_django.fixtures import SettingsWrapper
 
 # Before settings are read: no test touches the checkout's own data.
 _DATA_DIR = tempfile.mkdtemp(prefix="evalsite-tests-")
@@ -25,3 +28,23 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("needs the reference data directory ../shared beside the checkout")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def broker_server() -> Iterator[str]:
+    """URL of a broker that this test session started."""
+    from evalsite import broker
+
+    command = broker.command()
+    process = broker.start(command)
+    yield command.url
+    broker.stop(process)
+
+
+@pytest.fixture
+def broker_url(broker_server: str, settings: SettingsWrapper) -> str:
+    """URL of an empty broker, used by everything that asks the settings for one."""
+    with redis.Redis.from_url(broker_server) as client:
+        client.flushall()
+    settings.REDIS_URL = broker_server
+    return broker_server

@@ -1,0 +1,33 @@
+"""One grading worker."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from evalsite import broker, env, queueing
+from grading import grader
+from grading.engine.outcome import PlatformError
+
+
+class Command(BaseCommand):
+    help = (
+        "Grade queued samples until SIGTERM, which ends the worker after the sample in hand. "
+        "Run one worker per core. Example: EVALSITE_WORKER_SLOT=1 manage.py worker"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--burst", action="store_true", help="stop when the queue is empty instead of waiting"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        slot = env.integer("EVALSITE_WORKER_SLOT", default=0, minimum=0)
+        try:
+            grader.sandbox()
+            worker = queueing.worker(f"w{slot}-{os.getpid()}")
+        except (PlatformError, broker.NoBroker) as problem:
+            raise CommandError(str(problem)) from problem
+        worker.work(burst=options["burst"], logging_level="WARNING")

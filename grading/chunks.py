@@ -1,0 +1,218 @@
+"""Chunks: who grades which samples, and until when that claim holds.
+
+``waiting`` -> ``queued`` (a job rings for it) -> ``running`` (leased) -> ``done``. The rows are the
+record; a job that rings for a chunk in any other state than ``queued`` changes nothing. Locks are
+taken in the order chunk, sample, task score, submission.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Exists, F, Max, OuterRef, QuerySet
+from django.utils import timezone
+
+from evalsite import queueing
+from grading.models import Chunk, Sample, Submission
+
+CHUNK_SAMPLES = 20
+LEASE = timedelta(seconds=15)
+# Chunks of one submission in the queue or at work at once: enough for every worker, few enough
+# that a small submission does not wait behind all of a huge one.
+IN_QUEUE = max(4, 2 * (os.cpu_count() or 1))
+MAX_LOSSES = 3
+IDLE = (Chunk.State.WAITING, Chunk.State.QUEUED)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A worker's claim on a chunk; the token tells it from every earlier and later claim."""
+
+    chunk_id: int
+    submission_id: int
+    token: str
+    worker: str
+
+
+def start(submission: Submission) -> None:
+    """Put the first chunks of a new submission in the queue, once the transaction commits."""
+    top_up(submission.pk)
+
+
+@transaction.atomic
+def top_up(submission_id: int) -> int:
+    """Queue waiting chunks until ``IN_QUEUE`` are open; returns how many were queued."""
+    submission = Submission.objects.select_for_update().get(pk=submission_id)
+    if submission.state != Submission.State.GRADING:
+        return 0
+    chunks = Chunk.objects.filter(submission=submission)
+    taken = chunks.filter(state__in=[Chunk.State.QUEUED, Chunk.State.RUNNING]).count()
+    waiting = chunks.filter(state=Chunk.State.WAITING).order_by("position")
+    ids = waiting.values_list("pk", flat=True)[: max(0, IN_QUEUE - taken)]
+    return sum(ring(chunk_id) for chunk_id in list(ids))
+
+
+def ring(chunk_id: int) -> bool:
+    """Mark a waiting or queued chunk queued and enqueue a job for it; False if it is neither."""
+    idle = Chunk.objects.filter(pk=chunk_id, state__in=IDLE)
+    if not idle.update(state=Chunk.State.QUEUED, queued_at=timezone.now()):
+        return False
+    queueing.enqueue(queueing.GRADE_CHUNK, chunk_id)
+    return True
+
+
+def take(chunk_id: int, worker: str) -> Lease | None:
+    """Lease a queued chunk to ``worker``; None when it is not to be had (any more)."""
+    token = secrets.token_hex(16)
+    taken = Chunk.objects.filter(pk=chunk_id, state=Chunk.State.QUEUED).update(
+        state=Chunk.State.RUNNING,
+        token=token,
+        lease_until=timezone.now() + LEASE,
+        tries=F("tries") + 1,
+        worker=worker,
+    )
+    if not taken:
+        return None
+    submission_id = Chunk.objects.values_list("submission_id", flat=True).get(pk=chunk_id)
+    return Lease(chunk_id, submission_id, token, worker)
+
+
+def renew(lease: Lease) -> bool:
+    """Extend the lease and the submission's heartbeat; False when the lease was lost."""
+    now = timezone.now()
+    if not _held(lease).update(lease_until=now + LEASE):
+        return False
+    Submission.objects.filter(pk=lease.submission_id).update(heartbeat_at=now)
+    return True
+
+
+def queued_samples(lease: Lease) -> list[int]:
+    """Ids of the samples the lease holder still has to grade, in order."""
+    samples = _queued(lease.chunk_id).order_by("task__position", "index")
+    return list(samples.values_list("pk", flat=True))
+
+
+def begin(lease: Lease, sample_id: int) -> bool:
+    """Mark a sample as in flight; False when it is no longer ours to grade."""
+    if not renew(lease):
+        return False
+    return bool(_queued(lease.chunk_id).filter(pk=sample_id).update(started_at=timezone.now()))
+
+
+def finish(lease: Lease) -> None:
+    """End the lease: the chunk is done, or queued again while it holds queued samples."""
+    with transaction.atomic():
+        if not _lock(lease):
+            return
+        left = _queued(lease.chunk_id).exists()
+        _release(lease.chunk_id, Chunk.State.QUEUED if left else Chunk.State.DONE)
+        if left:
+            ring(lease.chunk_id)
+        top_up(lease.submission_id)
+    close_if_graded(lease.submission_id)
+
+
+@transaction.atomic
+def hold(lease: Lease, reason: str) -> None:
+    """The platform cannot grade now: keep the chunk queued and say why on its samples.
+
+    No job is enqueued: the sweep rings for it again, so a broken platform is tried every few
+    seconds and no sample is charged for it.
+    """
+    if _lock(lease):
+        _queued(lease.chunk_id).update(platform_failure=reason)
+        _release(lease.chunk_id, Chunk.State.QUEUED)
+        Chunk.objects.filter(pk=lease.chunk_id).update(queued_at=timezone.now())
+
+
+def recover(chunk_id: int) -> bool:
+    """Take back a chunk whose lease ran out: its worker is lost.
+
+    The sample in flight is charged with the loss (the third one makes it ``platform_failed``).
+    What is left is cut into single samples, so that one that kills its worker harms no other.
+    Returns False when the lease turned out to hold.
+    """
+    with transaction.atomic():
+        expired = Chunk.objects.select_for_update().filter(
+            pk=chunk_id, state=Chunk.State.RUNNING, lease_until__lt=timezone.now()
+        )
+        chunk = expired.first()
+        if chunk is None:
+            return False
+        in_flight = _queued(chunk_id).filter(started_at__isnull=False)
+        charge(in_flight, f"Worker {chunk.worker} was lost while it ran this sample.")
+        left = list(_queued(chunk_id).values_list("pk", flat=True))
+        _release(chunk_id, Chunk.State.WAITING if len(left) == 1 else Chunk.State.DONE)
+        if len(left) > 1:
+            cut_singly(chunk.submission_id, left)
+        top_up(chunk.submission_id)
+    close_if_graded(chunk.submission_id)
+    return True
+
+
+def charge(samples: QuerySet[Sample], reason: str) -> int:
+    """Count a loss against queued samples; the last one allowed ends them. Returns how many.
+
+    Call it in a transaction.
+    """
+    ids = list(samples.values_list("pk", flat=True))
+    queued = Sample.objects.filter(pk__in=ids, state=Sample.State.QUEUED)
+    charged = queued.update(losses=F("losses") + 1, started_at=None, platform_failure=reason)
+    queued.filter(losses__gte=MAX_LOSSES).update(state=Sample.State.PLATFORM_FAILED)
+    return charged
+
+
+def cut_singly(submission_id: int, sample_ids: list[int]) -> None:
+    """Give each queued sample a waiting chunk of its own, at the end of the submission."""
+    chunks = Chunk.objects.filter(submission_id=submission_id)
+    last = chunks.aggregate(last=Max("position"))["last"] or 0
+    for offset, sample_id in enumerate(sample_ids, start=1):
+        chunk = Chunk.objects.create(submission_id=submission_id, position=last + offset)
+        Sample.objects.filter(pk=sample_id, state=Sample.State.QUEUED).update(
+            chunk=chunk, started_at=None
+        )
+
+
+def close_if_graded(submission_id: int) -> bool:
+    """Mark the submission done when none of its samples is queued; True if that was now."""
+    queued = Sample.objects.filter(submission=OuterRef("pk"), state=Sample.State.QUEUED)
+    grading = Submission.objects.filter(pk=submission_id, state=Submission.State.GRADING)
+    closed = grading.exclude(Exists(queued)).update(
+        state=Submission.State.DONE, finished_at=timezone.now()
+    )
+    return bool(closed)
+
+
+@transaction.atomic
+def cancel_submission(submission: Submission) -> int:
+    """Cancel what is still queued; verdicts so far stay. Returns the number of samples cancelled.
+
+    A sample in flight ends unrecorded.
+    """
+    samples = Sample.objects.filter(submission=submission, state=Sample.State.QUEUED)
+    cancelled = samples.update(state=Sample.State.CANCELLED, started_at=None)
+    grading = Submission.objects.filter(pk=submission.pk, state=Submission.State.GRADING)
+    grading.update(state=Submission.State.CANCELLED, finished_at=timezone.now())
+    Chunk.objects.filter(submission=submission, state__in=IDLE).update(state=Chunk.State.DONE)
+    return cancelled
+
+
+def _held(lease: Lease) -> QuerySet[Chunk]:
+    return Chunk.objects.filter(pk=lease.chunk_id, token=lease.token, state=Chunk.State.RUNNING)
+
+
+def _lock(lease: Lease) -> bool:
+    """Lock the chunk if the lease still holds."""
+    return _held(lease).select_for_update().first() is not None
+
+
+def _queued(chunk_id: int) -> QuerySet[Sample]:
+    return Sample.objects.filter(chunk_id=chunk_id, state=Sample.State.QUEUED)
+
+
+def _release(chunk_id: int, state: Chunk.State) -> None:
+    Chunk.objects.filter(pk=chunk_id).update(state=state, token="", lease_until=None)

@@ -1,0 +1,33 @@
+"""Grading one stored sample in this process's sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from grading.benchmarks import engine_task
+from grading.engine.grade import grade
+from grading.engine.outcome import Verdict
+from grading.engine.sandbox import Sandbox
+from grading.engine.task import Format, Generation
+from grading.models import Sample
+
+
+@cache
+def sandbox() -> Sandbox:
+    """The sandbox of this process, probed on the first call. Raises PlatformError.
+
+    A worker calls it once before its first fork, so that no job has to probe again.
+    """
+    found = Sandbox("host")
+    found.ensure()
+    return found
+
+
+def grade_sample(sample_id: int, tick: Callable[[], None]) -> Verdict:
+    """Run a sample; ``tick`` is called about every second meanwhile. Raises PlatformError."""
+    samples = Sample.objects.select_related("generation", "task__version__benchmark")
+    sample = samples.get(pk=sample_id)
+    stored = sample.generation
+    generation = Generation(stored.text, Format(stored.format))
+    return grade(engine_task(sample.task), generation, sandbox(), tick=tick)

@@ -1,0 +1,73 @@
+"""The functions that jobs in the queue call, with record ids only."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from evalsite import queueing
+from grading import benchmarks, chunks, grader, verdicts
+from grading.engine import canary
+from grading.engine.outcome import PlatformError
+from grading.models import BenchmarkVersion
+
+RENEW_S = 3.0
+
+log = logging.getLogger(__name__)
+
+
+def grade_chunk(chunk_id: int) -> None:
+    """Grade what is still queued in a chunk, writing each verdict at once.
+
+    Does nothing when the chunk is not there to be taken. Ends early, with the rest back in the
+    queue, when the worker is asked to stop.
+    """
+    lease = chunks.take(chunk_id, queueing.worker_name())
+    if lease is None:
+        return
+    try:
+        canary.check(grader.sandbox())
+    except PlatformError as problem:
+        log.error("chunk %s is held: %s", chunk_id, problem)
+        chunks.hold(lease, verdicts.plain(f"Held: {problem}"))
+        return
+    graded = 0
+    for sample_id in chunks.queued_samples(lease):
+        if queueing.stopping():
+            break
+        graded += _grade_sample(lease, sample_id)
+    chunks.finish(lease)
+    log.info("%s graded %s samples of chunk %s", lease.worker, graded, chunk_id)
+
+
+def grade_references(version_id: int) -> None:
+    """Grade the reference solutions of a benchmark version."""
+    version = BenchmarkVersion.objects.get(pk=version_id)
+    benchmarks.grade_references(version, grader.sandbox())
+
+
+def _grade_sample(lease: chunks.Lease, sample_id: int) -> bool:
+    """Was a verdict recorded?"""
+    if not chunks.begin(lease, sample_id):
+        return False
+    try:
+        verdict = grader.grade_sample(sample_id, _renewing(lease))
+    except PlatformError as problem:
+        log.error("sample %s: platform failure: %s", sample_id, problem)
+        verdicts.record_platform_failure(sample_id, lease.token, str(problem))
+        return False
+    return verdicts.record(sample_id, lease.token, verdict, lease.worker)
+
+
+def _renewing(lease: chunks.Lease) -> Callable[[], None]:
+    """A function that renews the lease when called, at most every ``RENEW_S`` seconds."""
+    last = time.monotonic()
+
+    def tick() -> None:
+        nonlocal last
+        if time.monotonic() - last >= RENEW_S:
+            last = time.monotonic()
+            chunks.renew(lease)
+
+    return tick

@@ -1,0 +1,47 @@
+"""The sweep process."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import DatabaseError, connections
+
+from grading import sweep
+
+EVERY_S = 10.0
+
+
+class Command(BaseCommand):
+    help = (
+        "Set going again what lost workers, an emptied broker or a crash left behind, "
+        f"every {EVERY_S:g} seconds until SIGTERM. Run one per instance. "
+        "Example: manage.py sweep --once"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--once", action="store_true", help="sweep once, say what was repaired")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["once"]:
+            self.stdout.write(str(sweep.sweep_once()))
+            return
+        ended = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: ended.set())
+        while not ended.is_set():
+            self._sweep()
+            ended.wait(EVERY_S)
+
+    def _sweep(self) -> None:
+        """One round; a database that is away for a while does not end the process."""
+        try:
+            swept = sweep.sweep_once()
+        except DatabaseError as problem:
+            self.stderr.write(f"sweep: {problem}")
+            connections.close_all()
+            return
+        if swept.repaired:
+            self.stdout.write(str(swept))

@@ -1,0 +1,93 @@
+"""The sweep: finds what was lost and sets it going again. No state stays silent.
+
+It runs in a process of its own every few seconds. Each step repairs a state that a crash of a
+worker, of the broker or of a web process can leave behind, and does nothing where all is well.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+
+import redis
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from evalsite import broker, queueing
+from grading import chunks
+from grading.models import Chunk, Sample, Submission
+
+# A chunk younger than this may be on its way into the queue, or from it to a worker.
+GRACE = timedelta(seconds=5)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one sweep repaired: counts of chunks, samples and submissions."""
+
+    recovered: int
+    adopted: int
+    rung: int
+    closed: int
+
+    @property
+    def repaired(self) -> bool:
+        return bool(self.recovered or self.adopted or self.rung)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.recovered} chunks of lost workers taken back, {self.adopted} samples without "
+            f"a chunk adopted, {self.rung} missing jobs enqueued, {self.closed} submissions closed"
+        )
+
+
+def sweep_once() -> Swept:
+    """Repair everything there is to repair once."""
+    return Swept(_recover(), _adopt(), _ring_missing(), _close())
+
+
+def _recover() -> int:
+    expired = Chunk.objects.filter(state=Chunk.State.RUNNING, lease_until__lt=timezone.now())
+    return sum(chunks.recover(pk) for pk in expired.values_list("pk", flat=True))
+
+
+def _adopt() -> int:
+    """Queued samples that no open chunk holds, such as after a chunk was deleted by hand."""
+    homeless = Sample.objects.filter(
+        Q(chunk__isnull=True) | Q(chunk__state=Chunk.State.DONE),
+        state=Sample.State.QUEUED,
+        submission__state=Submission.State.GRADING,
+    ).order_by()
+    adopted = 0
+    for submission_id in homeless.values_list("submission_id", flat=True).distinct():
+        with transaction.atomic():
+            ids = list(homeless.filter(submission_id=submission_id).values_list("pk", flat=True))
+            chunks.cut_singly(submission_id, ids)
+            adopted += len(ids)
+    return adopted
+
+
+def _ring_missing() -> int:
+    """Queued chunks without a job, such as after the broker was emptied; and waiting ones."""
+    grading = Submission.objects.filter(state=Submission.State.GRADING)
+    topped = sum(chunks.top_up(pk) for pk in grading.values_list("pk", flat=True))
+    due = timezone.now() - GRACE
+    queued = Chunk.objects.filter(state=Chunk.State.QUEUED, queued_at__lt=due)
+    ids = set(queued.values_list("pk", flat=True))
+    if not ids:
+        return topped
+    try:
+        missing = ids - queueing.queued_ids(queueing.GRADE_CHUNK)
+    except (redis.RedisError, broker.NoBroker) as problem:
+        log.warning("the broker does not answer: %s", problem)
+        return topped
+    return topped + sum(chunks.ring(pk) for pk in sorted(missing))
+
+
+def _close() -> int:
+    grading = Submission.objects.filter(state=Submission.State.GRADING)
+    return sum(chunks.close_if_graded(pk) for pk in grading.values_list("pk", flat=True))
