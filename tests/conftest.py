@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 # Before settings are read: no test touches the checkout's own data.
 _DATA_DIR = tempfile.mkdtemp(prefix="evalsite-tests-")
@@ -42,7 +42,7 @@ def broker_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def broker_url(broker_server: str, settings: SettingsWrapper) -> str:
+def broker_url(broker_server: str, settings: Settings) -> str:
     """URL of an empty broker, used by everything that asks the settings for one."""
     with redis.Redis.from_url(broker_server) as client:
         client.flushall()

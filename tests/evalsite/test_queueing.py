@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 import redis
 import rq
 from django.db import transaction
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 from rq.job import Job as PlainJob
 from rq.job import JobStatus
 from rq.serializers import JSONSerializer
@@ -46,9 +47,10 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], list[
 
 def work(name: str = "w0-1") -> None:
     """Run everything in the queue in forked horses, as `manage.py worker` does."""
-    from grading.management.commands import worker as command
-
-    command.run(name, burst=True)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    queueing.worker(name).work(burst=True, logging_level="CRITICAL")
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -89,7 +91,7 @@ def test_only_listed_functions_are_enqueued() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_broker_that_is_away_does_not_fail_the_request(
-    settings: SettingsWrapper, caplog: pytest.LogCaptureFixture
+    settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     queueing.enqueue(queueing.GRADE_CHUNK, 5)
@@ -183,7 +185,7 @@ def test_callbacks_and_webhooks_are_ignored(
 
 @pytest.mark.django_db(transaction=True)
 def test_clients_outlive_a_restart_of_the_broker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: SettingsWrapper
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     monkeypatch.setenv("EVALSITE_DATA_DIR", str(tmp_path))
     settings.REDIS_URL = ""
