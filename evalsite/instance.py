@@ -30,6 +30,10 @@ class CannotStart(Exception):
     """Something has to be changed before an instance can start; the text says what."""
 
 
+class AlreadyRunning(CannotStart):
+    """Another process holds the data directory's instance lock."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to run: ``workers`` graders, and a web server on ``host``:``port`` unless port is 0."""
@@ -173,14 +177,14 @@ def check_tier(plan: Plan, tier: str) -> None:
 def sole(what: str) -> Iterator[None]:
     """Hold the data directory's instance lock; the kernel frees it however this process ends.
 
-    Raises `CannotStart` when another process holds it, and names that process.
+    Raises `AlreadyRunning` when another process holds it, and names that process.
     """
     file = datadir.data_dir() / "instance.lock"
     with open(os.open(file, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise CannotStart(_taken(stream.read())) from None
+            raise AlreadyRunning(_taken(stream.read())) from None
         stream.truncate(0)
         json.dump({"pid": os.getpid(), "what": what}, stream)
         stream.flush()
@@ -197,15 +201,6 @@ def _taken(text: str) -> str:
         f"Evalsite already runs on {datadir.data_dir()} ({who}). "
         "Stop that one first, or give this one its own EVALSITE_DATA_DIR."
     )
-
-
-def is_running() -> bool:
-    """Does some process hold the instance lock of the data directory?"""
-    try:
-        with sole("look"):
-            return False
-    except CannotStart:
-        return True
 
 
 def first_admin() -> str | None:

@@ -101,7 +101,7 @@ class Worker(rq.Worker):
         super().setup_work_horse_signals()
         signal.signal(signal.SIGTERM, _finish_sample)
         assert self.pid is not None
-        spawn.die_with_parent(self.pid, signal.SIGTERM)
+        spawn.die_with_parent(self.pid)
 
     def perform_job(self, *args: Any, **kwargs: Any) -> bool:
         try:
@@ -184,6 +184,11 @@ def queued_ids(path: str) -> set[int]:
 def queue_length() -> int:
     """Jobs that wait for a worker. Raises redis.RedisError, broker.NoBroker."""
     return int(_queue(_client(url())).count)
+
+
+def worker_count() -> int:
+    """Workers that listen on the broker. Raises redis.RedisError, broker.NoBroker."""
+    return int(rq.Worker.count(connection=_client(url())))
 
 
 def ping() -> bool:

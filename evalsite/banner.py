@@ -1,0 +1,58 @@
+"""The calm text an instance prints when it is ready."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from evalsite import datadir
+from evalsite.instance import Plan
+from grading.engine.isolation import Probe
+from grading.engine.sandbox import Sandbox
+
+WIDTH = 100
+LABEL = 16
+
+
+def text(plan: Plan, sandbox: Sandbox, password: str | None) -> str:
+    """What a newcomer needs: where it is, where its data are, how safe it is, how to log in.
+
+    ``password`` None: the first start has shown it.
+    """
+    rows = [
+        ("URL", plan.url),
+        ("Data directory", str(datadir.data_dir())),
+        ("Sandbox tier", sandbox.tier),
+        *[("", line) for line in raise_tier(sandbox.probes)],
+        ("User name", "admin"),
+        ("Password", _password(password)),
+    ]
+    return "\n".join(["", "Evalsite is ready.", "", *map(_row, rows), ""])
+
+
+def raise_tier(probes: Sequence[Probe]) -> list[str]:
+    """For every better tier that was tried: why it is not in force, and what would help."""
+    return [
+        f"{probe.tier}: {probe.cause} {probe.fix}".strip()
+        for probe in probes
+        if probe.cause or probe.fix
+    ]
+
+
+def _row(row: tuple[str, str]) -> str:
+    label, value = row
+    # Paths and addresses stay in one piece, to be copied.
+    return textwrap.fill(
+        value,
+        WIDTH,
+        initial_indent=f"  {label:<{LABEL}}",
+        subsequent_indent=" " * (LABEL + 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _password(password: str | None) -> str:
+    if password is None:
+        return "as it was; a new one: .venv/bin/python manage.py changepassword admin"
+    return f"{password}   (shown only now)"

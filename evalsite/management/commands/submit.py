@@ -1,0 +1,142 @@
+"""``manage.py submit``: an upload from the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.urls import reverse
+
+from evalsite import instance, progress
+from evalsite.console import Console
+from evalsite.graders import Graders
+from evalsite.supervisor import StartFailed
+from grading import uploads
+from grading.models import Benchmark, BenchmarkVersion, Submission
+from leaderboard import queries
+
+REJECTED = 2
+
+
+class Command(BaseCommand):
+    help = (
+        "Upload generations and have them graded. Uses the workers of a running instance, else "
+        "--wait starts its own for the time of the call. Example: manage.py submit "
+        "samples.jsonl.gz --benchmark humaneval --model 'My model' --setting temperature=0.2 "
+        "--wait --json"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help=".jsonl or .jsonl.gz")
+        parser.add_argument("--benchmark", required=True, help="its short name, as in its URL")
+        parser.add_argument("--model", required=True, help="name of the language model")
+        parser.add_argument("--user", default="admin", help="uploader (default: admin)")
+        parser.add_argument(
+            "--setting", action="append", default=[], metavar="NAME=VALUE", help="may be repeated"
+        )
+        parser.add_argument("--wait", action="store_true", help="until everything is graded")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # Only what is wrong; progress is told on one line.
+        os.environ.setdefault("EVALSITE_LOG_LEVEL", "WARNING")
+        console = Console(sys.stderr)
+        call_command("migrate", verbosity=0)
+        try:
+            submission = self._submit(options, console)
+        except uploads.UploadRejected as rejected:
+            self.stderr.write(str(rejected))
+            sys.exit(REJECTED)
+        except (instance.CannotStart, StartFailed) as problem:
+            raise CommandError(str(problem)) from None
+        except KeyboardInterrupt:
+            raise CommandError("stopped; what is not graded yet waits for `manage.py up`") from None
+        result = _result(submission)
+        self.stdout.write(json.dumps(result, indent=2) if options["json"] else _sentence(result))
+
+    def _submit(self, options: dict[str, Any], console: Console) -> Submission:
+        version = _version(options["benchmark"])
+        uploader = _user(options["user"], console)
+        with contextlib.ExitStack() as stack:
+            graders = Graders(stack, "manage.py submit", console.log)
+            if options["wait"]:
+                graders.ensure()
+            stream = stack.enter_context(_opened(options["file"]))
+            submission = uploads.accept(
+                stream,
+                options["file"].name,
+                version,
+                options["model"],
+                uploader,
+                dict(map(_setting, options["setting"])),
+            )
+            if options["wait"]:
+                progress.wait([submission], console, graders.ensure)
+        submission.refresh_from_db()
+        return submission
+
+
+def _opened(file: Path) -> Any:
+    try:
+        return file.open("rb")
+    except OSError as problem:
+        raise CommandError(f"{file}: {problem.strerror}") from None
+
+
+def _version(slug: str) -> BenchmarkVersion:
+    """The newest version of a benchmark."""
+    version = BenchmarkVersion.objects.filter(benchmark__slug=slug).order_by("-number").first()
+    if version is None:
+        known = ", ".join(Benchmark.objects.values_list("slug", flat=True)) or "none"
+        raise CommandError(
+            f"No benchmark {slug!r}; there are: {known}. "
+            "Import one with manage.py import_benchmark NAME|FILE."
+        )
+    return version
+
+
+def _user(name: str, console: Console) -> AbstractBaseUser:
+    password = instance.first_admin()
+    if password:
+        console.say(f"Made the user admin with the password {password} (shown only now).")
+    users = get_user_model().objects
+    user = users.filter(username=name).first()
+    if user is None:
+        raise CommandError(f"No user {name!r}. Make one with manage.py createsuperuser.")
+    return user
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """``temperature=0.2`` as name and value; a value that is JSON is taken as such."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise CommandError(f"--setting {text!r}: use NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _result(submission: Submission) -> dict[str, Any]:
+    return {
+        "submission": submission.public_id,
+        "url": reverse("submission", args=[submission.public_id]),
+        "benchmark": submission.version.benchmark.slug,
+        "version": submission.version.number,
+        "model": submission.language_model.name,
+        **queries.submission_figures(submission).as_dict(),
+    }
+
+
+def _sentence(result: dict[str, Any]) -> str:
+    scores = [f"pass@{k} {value:.4f}" for k, value in result["pass_at_k"].items()]
+    counted = f"{result['graded']} of {result['samples']} samples graded"
+    return ", ".join([f"Submission {result['submission']} ({result['state']}): {counted}", *scores])

@@ -1,0 +1,43 @@
+"""Waiting for submissions, with a progress line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from django.db.models import Count
+
+from evalsite.console import Console
+from grading.models import Sample, Submission
+
+POLL_S = 0.5
+
+
+def wait(submissions: Sequence[Submission], console: Console, tick: Callable[[], None]) -> None:
+    """Return when no submission is being graded any more; ``tick`` is called at every look.
+
+    The database is asked rather than told: the verdicts come from other processes.
+    """
+    began = time.monotonic()
+    while True:
+        tick()
+        done, total = _counts(submissions)
+        line = f"Graded {done:,} of {total:,} samples"
+        if not _open(submissions):
+            console.progress_done(f"{line} in {time.monotonic() - began:.0f} s.")
+            return
+        console.progress(f"{line} ...")
+        time.sleep(POLL_S)
+
+
+def _open(submissions: Sequence[Submission]) -> bool:
+    mine = Submission.objects.filter(pk__in=[submission.pk for submission in submissions])
+    return mine.filter(state=Submission.State.GRADING).exists()
+
+
+def _counts(submissions: Sequence[Submission]) -> tuple[int, int]:
+    """Samples that wait no longer, and all."""
+    samples = Sample.objects.filter(submission__in=submissions).order_by()
+    states = dict(samples.values_list("state").annotate(count=Count("pk")))
+    total = sum(states.values())
+    return total - states.get(Sample.State.QUEUED, 0), total
