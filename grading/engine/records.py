@@ -1,0 +1,362 @@
+"""Task records: one JSON object per line, validated strictly.
+
+Fields: ``task_id, category, prompt, targets, metric_name, post_process`` and, if wanted,
+``few_shot_examples`` and ``metadata``. A line that breaks a rule is a problem and yields no
+record. The rule that a prompt ends in no white space holds for files in this format; importers
+of other formats keep every byte of their prompts and call `check_record` with ``strict=False``.
+
+Metadata keys that are read: ``timeout_s`` (seconds, at most 30), ``entry_point`` (a name or a
+list of names), ``setup`` (code the judge runs once the program has loaded), ``in_place``,
+``allow_processes``, ``reference`` (a whole program). Other keys are kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from grading.engine import jsonl, source
+from grading.engine.jsonl import Problem, ProblemLog, shown
+from grading.engine.limits import MAX_TIMEOUT_S
+
+REQUIRED = ("task_id", "category", "prompt", "targets", "metric_name", "post_process")
+OPTIONAL = ("few_shot_examples", "metadata")
+GRADED_CATEGORY = "code_exec"
+METRICS = {
+    "arithmetic": ("exact_match", "accuracy"),
+    "mcq": ("exact_match",),
+    "code_exec": ("code_exec",),
+    "classification": ("exact_match", "accuracy", "f1"),
+    "summary": ("f1", "bleu_4", "rouge_l"),
+}
+# Both go through extraction, which leaves a text without fence as it is.
+POST_PROCESS = ("extract_code_block", "none")
+MAX_ID_CHARS = 200
+MAX_EXAMPLES = 8
+MAX_TASKS = 100_000
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A valid record of a graded category."""
+
+    task_id: str
+    prompt: str
+    targets: tuple[str, ...]
+    category: str = GRADED_CATEGORY
+    metric_name: str = GRADED_CATEGORY
+    post_process: str = "extract_code_block"
+    setup: str = ""
+    entry_points: tuple[str, ...] = ()
+    reference: str = ""
+    timeout_s: float | None = None
+    in_place: bool = False
+    allow_processes: bool = False
+    few_shot_examples: tuple[dict[str, str], ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def graded_content(self) -> dict[str, Any]:
+        """What a version's content hash covers, JSON-ready."""
+        return {
+            "task_id": self.task_id,
+            "category": self.category,
+            "prompt": self.prompt,
+            "targets": list(self.targets),
+            "setup": self.setup,
+            "entry_points": list(self.entry_points),
+            "reference": self.reference,
+            "timeout_s": self.timeout_s,
+            "in_place": self.in_place,
+            "allow_processes": self.allow_processes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """What a task file holds: valid records, what is wrong, and what is only odd."""
+
+    records: list[TaskRecord]
+    problems: ProblemLog
+    warnings: ProblemLog
+
+
+def read_tasks(stream: BinaryIO) -> TaskFile:
+    """Read and validate a whole ``.jsonl`` or ``.jsonl.gz`` file; never raises for its content."""
+    result = TaskFile([], ProblemLog(), ProblemLog())
+    seen: dict[str, int] = {}
+    for line, row in jsonl.read(stream, jsonl.TASK_FILE_CAPS, result.problems):
+        _take(line, row, seen, result)
+        if len(seen) > MAX_TASKS:
+            detail = f"more than {MAX_TASKS:,} tasks"
+            result.problems.add(Problem(line, "", "", "file too large", detail), fatal=True)
+            break
+    return result
+
+
+def _take(line: int, row: object, seen: dict[str, int], result: TaskFile) -> None:
+    problems = list(check_record(line, row))
+    task_id = row.get("task_id") if isinstance(row, dict) else None
+    if isinstance(task_id, str):
+        if task_id in seen:
+            detail = f"the id already stands in line {seen[task_id]}"
+            problems.append(Problem(line, task_id, "task_id", "duplicate id", detail))
+        seen.setdefault(task_id, line)
+    for problem in problems:
+        result.problems.add(problem)
+    if not problems and isinstance(row, dict):
+        record = record_of(row)
+        result.records.append(record)
+        for warning in _odd(line, record):
+            result.warnings.add(warning)
+
+
+def check_record(line: int, row: object, *, strict: bool = True) -> Iterator[Problem]:
+    """Every rule the record breaks. ``strict`` forbids white space at the end of the prompt."""
+    if not isinstance(row, dict):
+        found = shown(row)
+        yield Problem(line, "", "", "wrong type", f"not a JSON object: {found}", found, "an object")
+        return
+    task_id = row["task_id"] if isinstance(row.get("task_id"), str) else ""
+    checks: list[Callable[[dict[str, Any]], Iterator[_Fault]]] = [
+        _check_fields,
+        _check_characters,
+        _check_id,
+        _check_kind,
+        lambda row: _check_prompt(row, strict),
+        _check_targets,
+        _check_examples,
+        _check_metadata,
+    ]
+    for check in checks:
+        for fault in check(row):
+            yield Problem(
+                line, task_id, fault.field, fault.rule, fault.detail, fault.found, fault.expected
+            )
+
+
+def record_of(row: dict[str, Any]) -> TaskRecord:
+    """The record of a row that `check_record` found nothing wrong with."""
+    metadata = dict(row.get("metadata", {}))
+    entry_point = metadata.pop("entry_point", [])
+    return TaskRecord(
+        task_id=row["task_id"],
+        category=row["category"],
+        prompt=row["prompt"],
+        targets=tuple(row["targets"]),
+        metric_name=row["metric_name"],
+        post_process=row["post_process"],
+        setup=metadata.pop("setup", ""),
+        entry_points=(entry_point,) if isinstance(entry_point, str) else tuple(entry_point),
+        reference=metadata.pop("reference", ""),
+        timeout_s=metadata.pop("timeout_s", None),
+        in_place=metadata.pop("in_place", False),
+        allow_processes=metadata.pop("allow_processes", False),
+        few_shot_examples=tuple(row.get("few_shot_examples", ())),
+        metadata=metadata,
+    )
+
+
+def compile_problem(code: str) -> str:
+    """Why ``code`` does not compile; empty where it does."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(code, "<task>", "exec", dont_inherit=True)
+    except SyntaxError as problem:
+        return f"{problem.msg} (line {problem.lineno})"
+    except (ValueError, RecursionError, MemoryError, OverflowError) as problem:
+        return f"{type(problem).__name__}: {problem}"
+    return ""
+
+
+def is_constant(target: str) -> bool:
+    """The target reads no name at all, so no program can change its answer."""
+    tree = source.parse(target.strip())
+    return tree is not None and not any(isinstance(node, ast.Name) for node in ast.walk(tree))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    field: str
+    rule: str
+    detail: str
+    found: str = ""
+    expected: str = ""
+
+
+def _wrong_type(field_name: str, value: object, expected: str) -> _Fault:
+    found = shown(value)
+    detail = f"expected {expected}, found {found}"
+    return _Fault(field_name, "wrong type", detail, found, expected)
+
+
+def _check_fields(row: dict[str, Any]) -> Iterator[_Fault]:
+    for name in REQUIRED:
+        if name not in row:
+            yield _Fault(name, "missing field", f"the field {name} is required")
+    for name in row:
+        if name not in REQUIRED + OPTIONAL:
+            allowed = ", ".join(REQUIRED + OPTIONAL)
+            yield _Fault(name[:40], "unknown field", f"allowed are {allowed}")
+
+
+def _check_characters(row: dict[str, Any]) -> Iterator[_Fault]:
+    """Databases refuse NUL characters and lone surrogates in text."""
+    for name, value in row.items():
+        for text in _strings(value):
+            if "\0" in text:
+                yield _Fault(name, "NUL character", "NUL characters cannot be stored")
+            if bad := _LONE_SURROGATE.search(text):
+                found = shown(bad[0])
+                yield _Fault(name, "lone surrogate", f"{found} is half a character", found)
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _strings(item)
+
+
+def _check_id(row: dict[str, Any]) -> Iterator[_Fault]:
+    if "task_id" not in row:
+        return
+    task_id = row["task_id"]
+    if isinstance(task_id, int) and not isinstance(task_id, bool):
+        yield _wrong_type("task_id", task_id, f'a string, such as "MBPP/{task_id}"')
+    elif not isinstance(task_id, str):
+        yield _wrong_type("task_id", task_id, "a string")
+    elif not 0 < len(task_id) <= MAX_ID_CHARS:
+        yield _Fault("task_id", "length", f"use 1 to {MAX_ID_CHARS} characters", shown(task_id))
+    elif not task_id.isprintable() or any(char.isspace() for char in task_id):
+        yield _Fault("task_id", "white space", "ids hold no white space or control characters")
+
+
+def _check_kind(row: dict[str, Any]) -> Iterator[_Fault]:
+    """Category, metric and post-processing, which have to fit each other."""
+    for name in ("category", "metric_name", "post_process"):
+        if name in row and not isinstance(row[name], str):
+            yield _wrong_type(name, row[name], "a string")
+    category, metric = row.get("category"), row.get("metric_name")
+    if not isinstance(category, str) or not isinstance(metric, str):
+        return
+    if category not in METRICS:
+        expected = ", ".join(METRICS)
+        yield _Fault("category", "unknown category", f"known: {expected}", shown(category))
+    elif metric not in METRICS[category]:
+        expected = " or ".join(METRICS[category])
+        detail = f"{category} goes with {expected}, not with {shown(metric)}"
+        yield _Fault("metric_name", "illegal pair", detail, shown(metric), expected)
+    elif category != GRADED_CATEGORY:
+        detail = f"not supported: only {GRADED_CATEGORY} tasks are graded"
+        yield _Fault("category", "not supported", detail, category, GRADED_CATEGORY)
+    elif isinstance(row.get("post_process"), str) and row["post_process"] not in POST_PROCESS:
+        expected = " or ".join(POST_PROCESS)
+        found = shown(row["post_process"])
+        yield _Fault("post_process", "illegal pair", f"use {expected}", found, expected)
+
+
+def _check_prompt(row: dict[str, Any], strict: bool) -> Iterator[_Fault]:
+    prompt = row.get("prompt", "-")
+    if not isinstance(prompt, str):
+        yield _wrong_type("prompt", prompt, "a string")
+    elif not prompt.strip():
+        yield _Fault("prompt", "empty", "the prompt holds no text")
+    elif strict and prompt != prompt.rstrip():
+        detail = "white space at the end of the prompt"
+        yield _Fault("prompt", "trailing white space", detail, shown(prompt[-20:]))
+
+
+def _check_targets(row: dict[str, Any]) -> Iterator[_Fault]:
+    if "targets" not in row:
+        return
+    targets = row["targets"]
+    if not isinstance(targets, list):
+        yield _wrong_type("targets", targets, "a list of strings")
+    elif not targets:
+        yield _Fault("targets", "no targets", "a task without targets cannot be graded")
+    else:
+        for index, target in enumerate(targets):
+            yield from _check_target(f"targets[{index}]", target)
+
+
+def _check_target(name: str, target: object) -> Iterator[_Fault]:
+    if not isinstance(target, str):
+        yield _wrong_type(name, target, "a string")
+    elif not target.strip():
+        yield _Fault(name, "empty", "the target holds no code")
+    elif reason := compile_problem(target.strip()):
+        yield _Fault(name, "does not compile", reason, shown(target))
+
+
+def _check_examples(row: dict[str, Any]) -> Iterator[_Fault]:
+    examples = row.get("few_shot_examples", [])
+    expected = "a list of objects with the strings prompt and completion"
+    if not isinstance(examples, list) or not all(map(_is_example, examples)):
+        yield _wrong_type("few_shot_examples", examples, expected)
+    elif len(examples) > MAX_EXAMPLES:
+        detail = f"{len(examples)} examples; at most {MAX_EXAMPLES}"
+        yield _Fault("few_shot_examples", "too many", detail)
+
+
+def _is_example(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) == {"prompt", "completion"}
+        and all(isinstance(text, str) for text in value.values())
+    )
+
+
+def _check_metadata(row: dict[str, Any]) -> Iterator[_Fault]:
+    metadata = row.get("metadata", {})
+    if not isinstance(metadata, dict):
+        yield _wrong_type("metadata", metadata, "an object")
+        return
+    for name in ("in_place", "allow_processes"):
+        if not isinstance(metadata.get(name, False), bool):
+            yield _wrong_type(f"metadata.{name}", metadata[name], "true or false")
+    yield from _check_timeout(metadata.get("timeout_s", 1))
+    yield from _check_entry_point(metadata.get("entry_point", []))
+    for name in ("setup", "reference"):
+        code = metadata.get(name, "")
+        if not isinstance(code, str):
+            yield _wrong_type(f"metadata.{name}", code, "a string")
+        elif reason := compile_problem(code):
+            yield _Fault(f"metadata.{name}", "does not compile", reason)
+
+
+def _check_timeout(value: object) -> Iterator[_Fault]:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        yield _wrong_type("metadata.timeout_s", value, "seconds as a number")
+    elif not 0 < value <= MAX_TIMEOUT_S:
+        detail = f"use more than 0 and at most {MAX_TIMEOUT_S:g} seconds"
+        yield _Fault("metadata.timeout_s", "out of range", detail, shown(value))
+
+
+def _check_entry_point(value: object) -> Iterator[_Fault]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        yield _wrong_type("metadata.entry_point", value, "a name or a list of names")
+    elif not all(name.isidentifier() for name in names):
+        found = shown(value)
+        yield _Fault("metadata.entry_point", "not a name", f"{found} is no Python name", found)
+
+
+def _odd(line: int, record: TaskRecord) -> Iterator[Problem]:
+    """Constant targets are kept, yet every program passes or fails them alike."""
+    for index, target in enumerate(record.targets):
+        if is_constant(target):
+            name = f"targets[{index}]"
+            detail = "reads no name: every program gets the same answer"
+            yield Problem(line, record.task_id, name, "constant target", detail, shown(target))
