@@ -1,9 +1,22 @@
 """Routes of the whole site."""
 
 from django.contrib import admin
+from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
+from django_rq.urls import get_admin_urlpatterns
+
+from evalsite import health, views
+
+dashboard = get_admin_urlpatterns(view_wrapper=views.superusers_only)
 
 urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("theme/", views.theme, name="theme"),
+    # The admin has no log-in page of its own, so there is one to protect.
+    path("admin/login/", LoginView.as_view(redirect_authenticated_user=False)),
+    path("admin/queues/", include((dashboard, "django_rq"))),
     path("admin/", admin.site.urls),
     path("", include("grading.urls")),
     path("", include("leaderboard.urls")),

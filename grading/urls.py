@@ -1,3 +1,24 @@
-from django.urls import URLPattern
+"""Routes of submissions, samples, tasks and crashes."""
 
-urlpatterns: list[URLPattern] = []
+from django.urls import path
+
+from grading.views import crashes, samples, submissions, tasks, uploads
+
+SAMPLE = "s/<slug:public_id>/<str:task_slug>/<int:index>/"
+
+urlpatterns = [
+    path("submit/", uploads.submit, name="submit"),
+    path("b/<slug:slug>/prompts.jsonl", uploads.prompts, name="prompts"),
+    path("b/<slug:slug>/example.jsonl", uploads.example, name="example"),
+    path("b/<slug:slug>/tasks/", tasks.tasks, name="tasks"),
+    path("b/<slug:slug>/tasks/<str:task_slug>/", tasks.task, name="task"),
+    path("s/<slug:public_id>/", submissions.submission, name="submission"),
+    path("s/<slug:public_id>/progress/", submissions.progress, name="submission-progress"),
+    path("s/<slug:public_id>/samples/", submissions.samples, name="submission-samples"),
+    path("s/<slug:public_id>/cancel/", submissions.cancel, name="submission-cancel"),
+    path(SAMPLE, samples.sample, name="sample"),
+    path(f"{SAMPLE}generation.txt", samples.generation, name="sample-generation"),
+    path(f"{SAMPLE}program.txt", samples.program, name="sample-program"),
+    path(f"{SAMPLE}case.jsonl", samples.case, name="sample-case"),
+    path("crashes/", crashes.crashes, name="crashes"),
+]

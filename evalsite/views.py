@@ -1,0 +1,67 @@
+"""Views of no app: the theme switch, the guard of the queue dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from csp.constants import NONE, SELF, UNSAFE_INLINE
+from csp.decorators import csp_replace
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
+
+from grading.templatetags.page import THEMES
+
+THEME_SECONDS = 365 * 86_400
+
+# Its pages carry inline scripts and styles; nothing a candidate wrote is shown on them.
+DASHBOARD_CSP = {
+    "default-src": [NONE],
+    "script-src": [SELF, UNSAFE_INLINE],
+    "style-src": [SELF, UNSAFE_INLINE],
+    "img-src": [SELF],
+    "connect-src": [SELF],
+    "form-action": [SELF],
+    "base-uri": [NONE],
+    "frame-ancestors": [NONE],
+}
+
+View = Callable[..., HttpResponseBase]
+
+
+@require_POST
+def theme(request: HttpRequest) -> HttpResponse:
+    """Remember light, dark or auto in a cookie and go back to the page."""
+    back = request.POST.get("next", "/")
+    if not url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure()):
+        back = "/"
+    response = HttpResponseRedirect(back)
+    value = request.POST.get("theme", "")
+    if value in THEMES:
+        response.set_cookie(
+            "theme",
+            value,
+            max_age=THEME_SECONDS,
+            secure=request.is_secure(),
+            httponly=True,
+            samesite="Lax",
+        )
+    return response
+
+
+def superusers_only(view: View) -> View:
+    """The queue dashboard can delete and re-run jobs: being staff is not enough."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
+        if not request.user.is_superuser:
+            raise PermissionDenied("superuser")
+        return view(request, *args, **kwargs)
+
+    return csp_replace(DASHBOARD_CSP)(guarded)

@@ -1,0 +1,85 @@
+"""Forms of the grading pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from grading.models import BenchmarkVersion, Submission
+from grading.permissions import Viewer, visible_versions
+
+NOTES_CHARS = 2_000
+
+
+class VersionField(forms.ModelChoiceField):
+    def label_from_instance(self, obj: Any) -> str:
+        return f"{obj.benchmark.title}, version {obj.number}"
+
+
+class SubmissionForm(forms.Form):
+    """One upload: the file, what it answers, who wrote it and how."""
+
+    file = forms.FileField(
+        label="File",
+        allow_empty_file=True,
+        widget=forms.ClearableFileInput(attrs={"accept": ".jsonl,.gz"}),
+        error_messages={"required": "Choose a .jsonl or .jsonl.gz file."},
+    )
+    benchmark = VersionField(
+        queryset=BenchmarkVersion.objects.none(),
+        empty_label=None,
+        error_messages={"required": "Choose a benchmark."},
+    )
+    model = forms.CharField(
+        label="Language model",
+        max_length=200,
+        widget=forms.TextInput(attrs={"list": "model-names", "autocomplete": "off"}),
+        error_messages={"required": "Name the language model, such as Petrel 9B."},
+    )
+    visibility = forms.ChoiceField(
+        label="Visible to",
+        choices=[
+            (Submission.Visibility.PUBLIC, "everyone"),
+            (Submission.Visibility.PRIVATE, "me and staff"),
+        ],
+    )
+    temperature = forms.FloatField(
+        required=False,
+        min_value=0,
+        max_value=10,
+        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+        error_messages={"invalid": "Write a number with a point, such as 0.2."},
+    )
+    n = forms.IntegerField(
+        label="Samples per task",
+        required=False,
+        min_value=1,
+        max_value=10_000,
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+        error_messages={"invalid": "Write a whole number, such as 10."},
+    )
+    prompt_style = forms.CharField(required=False, max_length=200)
+    notes = forms.CharField(
+        required=False, max_length=NOTES_CHARS, widget=forms.Textarea(attrs={"rows": 2})
+    )
+
+    def __init__(self, viewer: Viewer, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field: Any = self.fields["benchmark"]
+        field.queryset = newest_versions(viewer)
+
+    def settings(self) -> dict[str, Any]:
+        """What is known about how the generations were made; only what was filled in."""
+        names = ("temperature", "n", "prompt_style", "notes")
+        values = {name: self.cleaned_data[name] for name in names}
+        return {name: value for name, value in values.items() if value not in (None, "")}
+
+
+def newest_versions(viewer: Viewer) -> Any:
+    """The newest version of each benchmark that ``viewer`` may submit to."""
+    versions = visible_versions(viewer).select_related("benchmark")
+    newest: dict[int, int] = {}
+    for pk, benchmark in versions.order_by("number").values_list("pk", "benchmark"):
+        newest[benchmark] = pk
+    return versions.filter(pk__in=newest.values()).order_by("benchmark__title")

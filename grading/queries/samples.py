@@ -1,0 +1,260 @@
+"""What the sample page reads: one sample, one of its attempts, its neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.shortcuts import get_object_or_404
+
+from grading import hostile
+from grading.engine.outcome import Outcome
+from grading.models import Attempt, AttemptText, Generation, Sample, Submission, Task
+
+# Failures of these phases happen before the first target is read, so they cannot tell it. Later a
+# program can put a call's arguments into its messages, exception and function names.
+PHASES_BEFORE_TARGETS = {"compile", "import"}
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLine:
+    """A target and what came of it; ``true`` None means it was never asked."""
+
+    number: int
+    text: str
+    true: bool | None = None
+    label: str = ""
+    detail: str = ""
+    duration_s: float | None = None
+
+    @property
+    def raised(self) -> bool:
+        return self.true is False and self.detail.startswith("raised")
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    name: str
+    head: str
+    tail: str
+    size: int
+
+    @property
+    def left_out(self) -> int:
+        shown = len(self.head.encode("utf-8", "replace")) + len(
+            self.tail.encode("utf-8", "replace")
+        )
+        return max(self.size - shown, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Cause of anything but a pass. ``frames``: ``(line, function)``, innermost last."""
+
+    phase: str
+    exception: str
+    message: str
+    frames: list[tuple[int, str]]
+    signal: str
+    exit_status: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    number: int
+    kind: str
+    outcome: str
+    passed: int
+    total: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    task_slug: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class SampleView:
+    """One sample with the attempt to be shown; ``attempt`` None while it has none.
+
+    ``open`` tells whether targets, output and messages may be shown to this viewer.
+    """
+
+    sample: Sample
+    task: Task
+    of: int
+    open: bool
+    generation: str
+    format: str
+    attempt: Attempt | None
+    history: list[History]
+    program: str
+    targets: list[TargetLine]
+    streams: list[Stream]
+    failure: Failure | None
+    limits: dict[str, Any]
+    rule: str
+    block: int | None
+    blocks: int
+    previous: Neighbour | None
+    next: Neighbour | None
+
+    @property
+    def used(self) -> range:
+        return hostile.used_lines(self.generation, self.program) if self.program else range(0)
+
+    @property
+    def hits(self) -> set[int]:
+        return {line for line, _ in self.failure.frames} if self.failure else set()
+
+    @property
+    def detail(self) -> str:
+        """The attempt's detail, where it cannot tell a hidden target."""
+        if self.attempt is None:
+            return ""
+        safe = self.open or self.attempt.failure_phase in PHASES_BEFORE_TARGETS
+        return self.attempt.detail if safe else ""
+
+
+def sample_or_404(submission: Submission, task_slug: str, index: int) -> Sample:
+    """With its task and generation; one query."""
+    rows = Sample.objects.select_related("task", "generation")
+    return get_object_or_404(
+        rows,
+        submission=submission,
+        task__version=submission.version_id,
+        task__slug=task_slug,
+        index=index,
+    )
+
+
+def sample_view(sample: Sample, open_: bool, attempt_number: int | None = None) -> SampleView:
+    """The attempt asked for, else the current one; six queries."""
+    history = _history(sample)
+    text = _attempt_text(sample, attempt_number)
+    attempt = text.attempt if text else None
+    extraction = text.extraction if text else {}
+    generation: Generation = sample.generation
+    return SampleView(
+        sample=sample,
+        task=sample.task,
+        of=Sample.objects.filter(submission=sample.submission_id, task=sample.task_id).count(),
+        open=open_,
+        generation=generation.text,
+        format=generation.format,
+        attempt=attempt,
+        history=history,
+        program=text.program if text else "",
+        targets=_targets(sample.task, text) if open_ else [],
+        streams=_streams(text) if text and open_ else [],
+        failure=_failure(text.failure, open_) if text else None,
+        limits=text.limits if text else {},
+        rule=extraction.get("rule", ""),
+        block=extraction.get("block"),
+        blocks=extraction.get("blocks") or 0,
+        previous=_neighbour(sample, forward=False),
+        next=_neighbour(sample, forward=True),
+    )
+
+
+def _history(sample: Sample) -> list[History]:
+    attempts = sample.attempts.order_by("number").values_list(
+        "number", "kind", "outcome", "passed", "total", "created_at"
+    )
+    return [History(*row) for row in attempts]
+
+
+def _attempt_text(sample: Sample, number: int | None) -> AttemptText | None:
+    texts = AttemptText.objects.select_related("attempt")
+    if number is not None:
+        return get_object_or_404(texts, attempt__sample=sample, attempt__number=number)
+    if sample.current_attempt_id is None:
+        return None
+    return texts.filter(attempt=sample.current_attempt_id).first()
+
+
+def _targets(task: Task, text: AttemptText | None) -> list[TargetLine]:
+    results = {row["index"]: row for row in (text.targets if text else [])}
+    lines = []
+    for index, target in enumerate(task.targets):
+        row = results.get(index)
+        if row is None:
+            lines.append(TargetLine(index + 1, target))
+        else:
+            lines.append(
+                TargetLine(
+                    index + 1, target, row["true"], row["label"], row["detail"], row["duration_s"]
+                )
+            )
+    return lines
+
+
+def _streams(text: AttemptText) -> list[Stream]:
+    return [
+        Stream(name, kept.get("head", ""), kept.get("tail", ""), kept.get("size", 0))
+        for name, kept in (("stdout", text.stdout), ("stderr", text.stderr))
+    ]
+
+
+def _failure(kept: dict[str, Any] | None, open_: bool) -> Failure | None:
+    if not kept:
+        return None
+    safe = open_ or kept.get("phase") in PHASES_BEFORE_TARGETS
+    return Failure(
+        phase=kept.get("phase", ""),
+        exception=kept.get("exception", "") if safe else "",
+        message=kept.get("message", "") if safe else "",
+        frames=[(int(line), function if safe else "") for line, function in kept["frames"]],
+        signal=kept.get("signal", ""),
+        exit_status=kept.get("exit_status"),
+    )
+
+
+def _neighbour(sample: Sample, forward: bool) -> Neighbour | None:
+    """The nearest sample of the submission, in task order, that is graded and did not pass."""
+    word = "gt" if forward else "lt"
+    position = sample.task.position
+    beyond = Q(**{f"task__position__{word}": position}) | Q(
+        **{"task__position": position, f"index__{word}": sample.index}
+    )
+    order = ("task__position", "index") if forward else ("-task__position", "-index")
+    found = _failing(sample.submission_id).filter(beyond).order_by(*order)
+    first = found.values_list("task__slug", "index").first()
+    return Neighbour(*first) if first else None
+
+
+def _failing(submission_id: int) -> QuerySet[Sample]:
+    return Sample.objects.filter(submission=submission_id, current_attempt__isnull=False).exclude(
+        current_attempt__outcome=Outcome.PASS.value
+    )
+
+
+def case_row(sample: Sample) -> dict[str, Any]:
+    """The sample as a row that ``python -m grading.engine --cases`` takes; holds the targets."""
+    task = sample.task
+    metadata = {
+        "timeout_s": max(task.timeout_s or 0, task.measured_timeout_s or 0) or None,
+        "prompt": task.prompt,
+        "format": sample.generation.format,
+        "entry_point": task.entry_points or None,
+        "setup": task.setup or None,
+        "in_place": task.in_place or None,
+        "allow_processes": task.allow_processes or None,
+    }
+    return {
+        "id": f"{task.task_id}/{sample.index}",
+        "generation": sample.generation.text,
+        "targets": task.targets,
+        "metadata": {key: value for key, value in metadata.items() if value is not None},
+    }
+
+
+def program_or_404(sample: Sample) -> str:
+    """The text that ran in the sample's current attempt."""
+    text = get_object_or_404(AttemptText, attempt=sample.current_attempt_id)
+    program: str = text.program
+    return program

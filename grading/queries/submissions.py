@@ -1,0 +1,416 @@
+"""What the submission pages read: how far it is, what came out, and its samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models.functions import Substr
+from django.utils import timezone
+
+from grading.engine.outcome import Outcome
+from grading.engine.passk import mean_fraction, mean_pass_at_k
+from grading.models import Attempt, Chunk, Sample, Submission, TaskScore
+from grading.queries.paging import page_of
+
+SHOWN_K = (1, 5, 10, 100)
+LATEST = 5
+SAMPLES_PER_PAGE = 50
+TASKS_PER_PAGE = 50
+# An ETA from fewer verdicts than this is noise.
+ETA_MIN_SAMPLES = 20
+ETA_WINDOWS = (20, 100)
+DETAIL_CHARS = 160
+# No heartbeat for this long means that no worker is at it.
+SILENT_AFTER = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One sample in a list. ``outcome`` is empty while it has none."""
+
+    task_id: str
+    task_slug: str
+    index: int
+    state: str
+    outcome: str
+    passed: int | None
+    total: int | None
+    wall_s: float | None
+    graded_at: datetime | None
+    detail: str
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker that holds a chunk of the submission; ``left`` samples of it are not done."""
+
+    name: str
+    left: int
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A live submission. ``eta_s`` is a range in seconds; ``rate`` in samples per second.
+
+    ``faulted`` samples met a fault of the platform and are queued again, ``fault`` is the last
+    one's reason; ``failed`` ones met it too often. ``ahead_*`` count older submissions that are
+    still being graded.
+    """
+
+    total: int
+    done: int
+    cancelled: int
+    failed: int
+    faulted: int
+    fault: str
+    counts: dict[str, int]
+    workers: list[WorkerRow]
+    latest: list[Row]
+    ahead_submissions: int
+    ahead_samples: int
+    silent: bool
+    rate: float | None
+    eta_s: tuple[float, float] | None
+
+    @property
+    def running(self) -> bool:
+        return bool(self.workers)
+
+    @property
+    def left(self) -> int:
+        return self.total - self.done - self.cancelled - self.failed
+
+    @property
+    def passing(self) -> float:
+        """Share of the graded samples that pass."""
+        return self.counts[Outcome.PASS.value] / self.done if self.done else 0.0
+
+    @property
+    def quarter(self) -> int:
+        """Quarters of the samples that are graded, 0 to 4."""
+        return 4 * self.done // self.total if self.total else 0
+
+
+@dataclass(frozen=True, slots=True)
+class PassAtK:
+    """``value`` None has a ``reason``."""
+
+    k: int
+    value: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """A submission's score on one task; ``fraction`` None where no sample is graded."""
+
+    task_id: str
+    slug: str
+    n: int
+    c: int
+    fraction: float | None
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFact:
+    """Conditions that ``samples`` of the submission were graded under."""
+
+    tier: str
+    python: str
+    grader_version: int
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A submission's figures. ``tasks`` holds only tasks that have a graded sample."""
+
+    tasks: list[TaskRow]
+    task_count: int
+    failed: int
+    cancelled: int
+    facts: list[RunFact] = field(default_factory=list)
+    sealed_share: float | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return dict(sum((Counter(task.counts) for task in self.tasks), Counter()))
+
+    @property
+    def samples(self) -> int:
+        return sum(task.n for task in self.tasks)
+
+    @property
+    def n_min(self) -> int:
+        return min((task.n for task in self.tasks), default=0)
+
+    @property
+    def n_max(self) -> int:
+        return max((task.n for task in self.tasks), default=0)
+
+    @property
+    def solved(self) -> int:
+        return sum(task.c > 0 for task in self.tasks)
+
+    @property
+    def never(self) -> int:
+        return len(self.tasks) - self.solved
+
+    @property
+    def complete(self) -> bool:
+        return len(self.tasks) == self.task_count
+
+    @property
+    def pass_at_1(self) -> float | None:
+        return mean_pass_at_k([(task.n, task.c) for task in self.tasks], 1)
+
+    @property
+    def mean_fraction(self) -> float | None:
+        return mean_fraction((task.n, task.n * (task.fraction or 0)) for task in self.tasks)
+
+    @property
+    def pass_at_k(self) -> list[PassAtK]:
+        """For k = 1 and every shown k that some task has samples for."""
+        shown = [k for k in SHOWN_K if k == 1 or k <= self.n_max]
+        return [self._pass_at(k) for k in shown]
+
+    def _pass_at(self, k: int) -> PassAtK:
+        value = mean_pass_at_k([(task.n, task.c) for task in self.tasks], k)
+        if value is not None:
+            return PassAtK(k, value)
+        if not self.tasks:
+            return PassAtK(k, None, "no sample is graded")
+        return PassAtK(k, None, f"needs {k} samples on every task, one has {self.n_min}")
+
+
+def progress(submission: Submission) -> Progress:
+    """Six or seven queries, whatever the size of the submission."""
+    states = _states(submission)
+    moments = _latest_moments(submission)
+    rates = [rate for rate in (_rate(moments[:window]) for window in ETA_WINDOWS) if rate]
+    left = states["queued"]
+    ahead = _ahead(submission)
+    enough = states["done"] >= ETA_MIN_SAMPLES
+    return Progress(
+        total=submission.sample_count,
+        done=states["done"],
+        cancelled=states["cancelled"],
+        failed=states["failed"],
+        faulted=states["faulted"],
+        fault=_last_fault(submission) if states["faulted"] else "",
+        counts=outcome_counts(TaskScore.objects.filter(submission=submission)),
+        workers=_workers(submission),
+        latest=rows(_graded(submission).order_by("-current_attempt_id")[:LATEST]),
+        ahead_submissions=ahead[0],
+        ahead_samples=ahead[1],
+        silent=_silent(submission),
+        rate=rates[0] if rates else None,
+        eta_s=(left / max(rates), left / min(rates)) if rates and enough else None,
+    )
+
+
+def _states(submission: Submission) -> dict[str, int]:
+    state = Sample.State
+    return Sample.objects.filter(submission=submission).aggregate(
+        done=Count("pk", filter=Q(state=state.DONE)),
+        queued=Count("pk", filter=Q(state=state.QUEUED)),
+        cancelled=Count("pk", filter=Q(state=state.CANCELLED)),
+        failed=Count("pk", filter=Q(state=state.PLATFORM_FAILED)),
+        faulted=Count("pk", filter=Q(state=state.QUEUED) & ~Q(platform_failure="")),
+    )
+
+
+def outcome_counts(scores: QuerySet[TaskScore]) -> dict[str, int]:
+    """Samples per outcome, summed over task scores; one query."""
+    sums = scores.aggregate(
+        **{
+            Outcome.PASS.value: Sum("c"),
+            Outcome.ASSERTION_FAIL.value: Sum("assertion_fail"),
+            Outcome.ERROR.value: Sum("error"),
+            Outcome.TIMEOUT.value: Sum("timeout"),
+            Outcome.SYNTAX_ERROR.value: Sum("syntax_error"),
+        }
+    )
+    return {outcome: number or 0 for outcome, number in sums.items()}
+
+
+def score_counts(score: TaskScore) -> dict[str, int]:
+    return {
+        Outcome.PASS.value: score.c,
+        Outcome.ASSERTION_FAIL.value: score.assertion_fail,
+        Outcome.ERROR.value: score.error,
+        Outcome.TIMEOUT.value: score.timeout,
+        Outcome.SYNTAX_ERROR.value: score.syntax_error,
+    }
+
+
+def _silent(submission: Submission) -> bool:
+    last = submission.heartbeat_at or submission.created_at
+    return timezone.now() - last > SILENT_AFTER
+
+
+def _last_fault(submission: Submission) -> str:
+    faulted = Sample.objects.filter(submission=submission, state=Sample.State.QUEUED)
+    reasons = faulted.exclude(platform_failure="").order_by("-pk")
+    return reasons.values_list("platform_failure", flat=True).first() or ""
+
+
+def _latest_moments(submission: Submission) -> list[datetime]:
+    attempts = Attempt.objects.filter(sample__submission=submission).order_by("-pk")
+    return list(attempts.values_list("created_at", flat=True)[: max(ETA_WINDOWS)])
+
+
+def _rate(moments: Sequence[datetime]) -> float | None:
+    """Verdicts per second over a window, newest first; None where it says nothing."""
+    if len(moments) < 2:
+        return None
+    span = (moments[0] - moments[-1]).total_seconds()
+    return (len(moments) - 1) / span if span > 0 else None
+
+
+def _ahead(submission: Submission) -> tuple[int, int]:
+    """Older submissions still being graded, and their queued samples."""
+    queued = Sample.objects.filter(
+        state=Sample.State.QUEUED,
+        submission__state=Submission.State.GRADING,
+        submission__created_at__lt=submission.created_at,
+    )
+    found = queued.aggregate(submissions=Count("submission", distinct=True), samples=Count("pk"))
+    return found["submissions"], found["samples"]
+
+
+def _workers(submission: Submission) -> list[WorkerRow]:
+    chunks = (
+        Chunk.objects.filter(submission=submission, state=Chunk.State.RUNNING)
+        .annotate(left=Count("samples", filter=Q(samples__state=Sample.State.QUEUED)))
+        .order_by("worker", "position")
+    )
+    return [WorkerRow(chunk.worker, chunk.left, chunk.tries) for chunk in chunks]
+
+
+def _graded(submission: Submission) -> QuerySet[Sample]:
+    return Sample.objects.filter(submission=submission, current_attempt__isnull=False)
+
+
+def rows(samples: QuerySet[Sample]) -> list[Row]:
+    """One query, no large text read."""
+    found = samples.values_list(
+        "task__task_id",
+        "task__slug",
+        "index",
+        "state",
+        "current_attempt__outcome",
+        "current_attempt__passed",
+        "current_attempt__total",
+        "current_attempt__wall_s",
+        "current_attempt__created_at",
+        Substr("current_attempt__detail", 1, DETAIL_CHARS),
+        Substr("platform_failure", 1, DETAIL_CHARS),
+    )
+    return [_row(values) for values in found]
+
+
+def _row(values: tuple[Any, ...]) -> Row:
+    *place, outcome, passed, total, wall_s, at, detail, fault = values
+    return Row(*place, outcome or "", passed, total, wall_s, at, detail or "", fault or "")
+
+
+def result(submission: Submission) -> Result:
+    """Figures of a submission, finished or not; five queries."""
+    states = _states(submission)
+    facts, sealed_share = _facts(submission)
+    return Result(
+        tasks=_task_rows(submission),
+        task_count=submission.version.tasks.count(),
+        failed=states["failed"],
+        cancelled=states["cancelled"],
+        facts=facts,
+        sealed_share=sealed_share,
+    )
+
+
+def _task_rows(submission: Submission) -> list[TaskRow]:
+    scores = (
+        TaskScore.objects.filter(submission=submission, n__gt=0)
+        .annotate(task_name=F("task__task_id"), task_slug=F("task__slug"))
+        .order_by("task__position")
+    )
+    return [
+        TaskRow(
+            task_id=score.task_name,
+            slug=score.task_slug,
+            n=score.n,
+            c=score.c,
+            fraction=score.fraction_sum / score.n,
+            counts=score_counts(score),
+        )
+        for score in scores
+    ]
+
+
+def _facts(submission: Submission) -> tuple[list[RunFact], float | None]:
+    groups = (
+        _graded(submission)
+        .values_list(
+            "current_attempt__tier",
+            "current_attempt__python",
+            "current_attempt__grader_version",
+        )
+        .annotate(
+            samples=Count("pk"),
+            sealed=Sum("current_attempt__sealed"),
+            targets=Sum("current_attempt__total"),
+        )
+        .order_by("-samples")
+    )
+    facts, sealed, targets = [], 0, 0
+    for tier, python, version, samples, sealed_here, targets_here in groups:
+        facts.append(RunFact(tier, python, version, samples))
+        sealed, targets = sealed + sealed_here, targets + targets_here
+    return facts, sealed / targets if targets else None
+
+
+TASK_ORDERS = {
+    "fraction": lambda row: (row.fraction, row.c),
+    "-fraction": lambda row: (-row.fraction, -row.c),
+    "passing": lambda row: row.c / row.n,
+    "-passing": lambda row: -row.c / row.n,
+    "task": lambda row: 0,  # stable: position in the benchmark
+}
+
+
+def task_page(result: Result, order: str, number: str) -> Page[TaskRow]:
+    """One page of a result's tasks; an unknown order is the default one."""
+    key = TASK_ORDERS.get(order, TASK_ORDERS["fraction"])
+    return Paginator(sorted(result.tasks, key=key), TASKS_PER_PAGE).get_page(number)
+
+
+PLATFORM = "platform"
+WAITING = "waiting"
+SAMPLE_FILTERS = [outcome.value for outcome in Outcome] + [PLATFORM, WAITING]
+
+
+def sample_page(
+    submission: Submission, outcome: str = "", task_slug: str = "", number: str = "1"
+) -> Page[Row]:
+    """Samples in task order. ``outcome`` also takes ``platform`` and ``waiting``."""
+    samples = Sample.objects.filter(submission=submission)
+    if outcome == PLATFORM:
+        samples = samples.filter(state=Sample.State.PLATFORM_FAILED)
+    elif outcome == WAITING:
+        samples = samples.filter(state=Sample.State.QUEUED)
+    elif outcome:
+        samples = samples.filter(current_attempt__outcome=outcome)
+    if task_slug:
+        samples = samples.filter(task__slug=task_slug)
+    ordered = samples.order_by("task__position", "index")
+    return page_of(ordered, SAMPLES_PER_PAGE, number, rows)

@@ -1,0 +1,34 @@
+"""Pages of a benchmark's tasks."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from grading.permissions import sees_targets, version_or_404
+from grading.queries import tasks as queries
+
+
+def tasks(request: HttpRequest, slug: str) -> HttpResponse:
+    version = version_or_404(request.user, slug, request.GET.get("version", ""))
+    context = {
+        "version": version,
+        "benchmark": version.benchmark,
+        "counts": queries.version_counts(version),
+        "page_obj": queries.task_page(version, request.user, request.GET.get("page", "1")),
+    }
+    return render(request, "grading/tasks.html", context)
+
+
+def task(request: HttpRequest, slug: str, task_slug: str) -> HttpResponse:
+    version = version_or_404(request.user, slug, request.GET.get("version", ""))
+    shown = queries.task_or_404(version, task_slug)
+    context = {
+        "version": version,
+        "benchmark": version.benchmark,
+        "task": shown,
+        "open": sees_targets(request.user, version.benchmark),
+        "reference": queries.reference(shown),
+        "models": queries.model_lines(shown, request.user),
+    }
+    return render(request, "grading/task.html", context)
