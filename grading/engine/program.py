@@ -6,7 +6,8 @@ import ast
 import re
 from dataclasses import dataclass
 
-from grading.engine import extract, fences, reply, source
+from grading.engine import fences, reply, source
+from grading.engine.extract import Extracted, Rule, extract_clean, has_fence
 from grading.engine.outcome import Extraction
 from grading.engine.task import Format, Generation, Preamble, Task
 
@@ -29,19 +30,19 @@ def build_program(task: Task, generation: Generation) -> Program:
     extracted, and gets what ``task.preamble`` says in front.
     """
     if generation.format is Format.COMPLETION:
-        return Program(task.prompt + generation.text, Extraction(extract.Rule.COMPLETION.value))
+        return Program(task.prompt + generation.text, Extraction(Rule.COMPLETION.value))
     text = reply.normalise(generation.text)
     rest = reply.drop_thoughts(text)
     if rest is None:
-        return Program("", Extraction(extract.Rule.UNCLOSED_THOUGHT.value))
+        return Program("", Extraction(Rule.UNCLOSED_THOUGHT.value))
     clean = reply.cut_end_tokens(rest)
     names = task.names()
     prompt = _Prompt(task, names)
     if prompt.can_be_continued and not _stands_alone(clean, names):
         untouched = clean == text
         joined = task.prompt + (generation.text if untouched else clean)
-        return Program(joined, Extraction(extract.Rule.JOINED.value))
-    found = extract.extract_clean(clean, names, task.blocks, prompt.names)
+        return Program(joined, Extraction(Rule.JOINED.value))
+    found = extract_clean(clean, names, task.blocks, prompt.names)
     return _assemble(prompt, names, found)
 
 
@@ -78,17 +79,17 @@ class _Prompt:
 
 def _stands_alone(text: str, names: tuple[str, ...]) -> bool:
     """Holds a fence, or defines a name that the targets call."""
-    if extract.has_fence(text):
+    if has_fence(text):
         return True
     return not source.defined_names(text, source.parse(text)).isdisjoint(names)
 
 
-def _assemble(prompt: _Prompt, names: tuple[str, ...], found: extract.Extracted) -> Program:
+def _assemble(prompt: _Prompt, names: tuple[str, ...], found: Extracted) -> Program:
     tree = source.parse(found.code)
     rule, text = found.rule, None
     if prompt.can_be_continued and source.defined_names(found.code, tree).isdisjoint(names):
         text = _graft(prompt.text, found.code)
-        rule = found.rule if text is None else extract.Rule.GRAFTED
+        rule = found.rule if text is None else Rule.GRAFTED
     if text is None:
         text = _put_in_front(prompt.preamble, found.code, tree)
     return Program(text, Extraction(rule.value, found.block, found.blocks))
