@@ -1,0 +1,482 @@
+"""The cell: the untrusted process, which runs one program and serves calls on it.
+
+It never holds a target or an expected value. Order of things: limits; the token comes with the
+program; the program is compiled and executed as a module; ``loaded`` echoes the token; then one
+request at a time is served until the host closes the pipe or kills.
+
+Everything a candidate could break is bound beforehand: this file and what it carries run with a
+private copy of the builtins, on descriptors of their own. Written for Python 3.8.
+
+Frames from the host: ``L`` load, ``Q`` request, ``A`` answer to a callback. Frames to the host:
+``U`` up, ``D`` loaded, ``R`` reply, ``C`` callback.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import posix
+from grading.engine import denylist, inside, wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+FILE_NAME = "program.py"
+MODULE_NAME = "program"
+NO_ID = b"\0" * 8
+MESSAGE_LENGTH = 500
+MAX_NAMES = 2_000
+
+_mro_of = type.__dict__["__mro__"].__get__
+_traceback_of = BaseException.__dict__["__traceback__"].__get__
+_args_of = BaseException.__dict__["args"].__get__
+_builtins = dict(__builtins__ if isinstance(__builtins__, dict) else vars(__builtins__))
+
+
+def safe_text(function: Callable[[], Any], limit: int = MESSAGE_LENGTH) -> str:
+    """What ``function`` returns as plain text, cut; empty when it raises or is no text."""
+    try:
+        text = function()
+        if not isinstance(text, str):
+            return ""
+        return str.__getitem__(text, slice(limit))
+    except BaseException:
+        return ""
+
+
+class Cell:
+    """The program's module, the objects the judge knows by number, and the pipe."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        self.source = source
+        self.sink = sink
+        self.pid = posix.getpid()
+        self.handles: list[Any] = []
+        self.handle_numbers: dict[int, int] = {}
+        self.callbacks: dict[Any, int] = {}
+        self.pending: dict[int, BaseException] = {}
+        self.request_id = NO_ID
+        self.stdout = sys.stdout
+        self.stderr = sys.stderr
+        self.sent = 0
+
+    # --- life -------------------------------------------------------------------------------
+
+    def send(self, kind: bytes, ident: bytes, value: Any) -> None:
+        payload = wire.dumps(value)
+        if len(payload) > wire.MAX_FRAME or self.sent + len(payload) > wire.MAX_TOTAL:
+            payload = wire.dumps(["big", []])
+        self.sent += len(payload)
+        wire.write_all(self.sink, wire.pack(kind, ident, payload))
+
+    def run(self) -> None:
+        self.send(b"U", NO_ID, None)
+        order = wire.loads(wire.read_frame(self.source)[2])
+        inside.set_limits(order["limits"])
+        self.policy = denylist.Policy(order["denied"], order["allow_processes"], library())
+        failure = self.load(order["code"])
+        self.flush()
+        self.send(
+            b"D",
+            NO_ID,
+            {
+                "token": order["token"],
+                "failure": failure,
+                "names": [] if failure else self.names(),
+                "denied": self.policy.hits,
+            },
+        )
+        while True:
+            self.serve(*wire.read_frame(self.source))
+
+    def flush(self) -> None:
+        """Push what the program printed into the capture pipes, and end a forked copy."""
+        for stream in (self.stdout, self.stderr):
+            try:
+                stream.flush()
+            except BaseException:  # closed or replaced from inside
+                continue
+        if posix.getpid() != self.pid:
+            posix._exit(0)
+
+    # --- loading ----------------------------------------------------------------------------
+
+    def load(self, text: str) -> Any:
+        """Compile and execute; the failure as a dict, or None."""
+        try:
+            code = compile(text, FILE_NAME, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as problem:
+            return self.describe(problem, "compile")
+        module = type(sys)(MODULE_NAME)
+        module.__file__ = FILE_NAME
+        # What linecache and inspect ask for the source of a file that is on no disk.
+        module.__loader__ = Source(text)  # type: ignore[assignment]
+        names: Any = dict(_builtins)
+        names["__import__"] = self.seeding_import
+        module.__dict__["__builtins__"] = names
+        sys.modules[MODULE_NAME] = module
+        self.module = module
+        self.policy.install()
+        try:
+            exec(code, module.__dict__)
+        except BaseException as problem:
+            return self.describe(problem, "import")
+        return None
+
+    def seeding_import(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        module = self.policy.guarded_import(name, *args, **kwargs)
+        if name == "random" and not getattr(self, "seeded", False):
+            self.seeded = True
+            sys.modules["random"].seed(0)
+        return module
+
+    def names(self) -> list[list[Any]]:
+        """[name, kind] of what the module defines: ``f`` callable, ``c`` class, ``v`` value."""
+        found = []
+        for name, value in list(self.module.__dict__.items())[:MAX_NAMES]:
+            if isinstance(name, str) and len(name) < 100:
+                kind = "c" if isinstance(value, type) else "f" if callable(value) else "v"
+                found.append([str.__str__(name), kind])
+        return found
+
+    # --- requests ---------------------------------------------------------------------------
+
+    def serve(self, kind: bytes, ident: bytes, payload: bytes) -> None:
+        if kind != b"Q":
+            posix._exit(70)
+        outer, self.request_id = self.request_id, ident
+        try:
+            reply = self.reply(wire.loads(payload))
+        finally:
+            self.request_id = outer
+        self.flush()
+        self.send(b"R", ident, [*reply, self.policy.hits])
+
+    def reply(self, request: Any) -> Any:
+        """``["v", value, changes]``, ``["x", exception, changes]`` or ``["big"]``."""
+        decoder = wire.Decoder(self.resolve)
+        objects: list[Any] = []
+        before: list[bytes] = []
+        try:
+            operation = OPERATIONS[request[0]]
+            arguments = [decoder.decode(node) for node in request[1:]]
+            objects = [decoder.objects[n] for n in sorted(decoder.objects)]
+            before = self.contents(objects)
+            answer = ["v", operation(self, *arguments)]
+        except wire.TooLarge:
+            return ["big"]
+        except BaseException as problem:
+            answer = ["x", self.describe(problem, "target")]
+        try:
+            encoder = wire.Encoder(self.opaque, objects)
+            if answer[0] == "v":
+                answer[1] = encoder.encode(answer[1])
+            return [*answer, self.changes(encoder, objects, before)]
+        except wire.TooLarge:
+            return ["big"]
+        except BaseException as problem:
+            return ["x", self.describe(problem, "target"), []]
+
+    def contents(self, objects: list[Any]) -> list[bytes]:
+        """What each numbered argument holds, as bytes: 1, 1.0 and True differ."""
+        encoder = wire.Encoder(self.opaque, objects)
+        return [wire.dumps(encoder.contents(value)) for value in objects]
+
+    def changes(self, encoder: wire.Encoder, objects: list[Any], before: list[bytes]) -> Any:
+        """[number, contents] of the arguments that differ from what was received."""
+        after = self.contents(objects)
+        return [
+            [number, encoder.contents(objects[number])]
+            for number in range(len(before))
+            if after[number] != before[number]
+        ]
+
+    # --- objects that stay here ---------------------------------------------------------------
+
+    def handle(self, value: Any) -> int:
+        known = self.handle_numbers.get(id(value))
+        if known is None:
+            known = self.handle_numbers[id(value)] = len(self.handles)
+            self.handles.append(value)
+        return known
+
+    def opaque(self, encoder: wire.Encoder, value: Any) -> Any:
+        """The node for what is not plain data."""
+        cls = type(value)
+        base = wire.data_base(cls)
+        enum = wire.stdlib_class("enum", "Enum")
+        if enum is not None and enum in _mro_of(cls):
+            return self.enum_member(encoder, cls, base, value)
+        if base is not None:
+            return self.data_subclass(encoder, cls, base, value)
+        if cls is FUNCTION and value in self.callbacks:
+            return ["callback", self.callbacks[value]]
+        number = self.handle(value)
+        if isinstance(value, type):
+            return ["class", number, wire.class_name(value), exception_base(value)]
+        if cls is GENERATOR:
+            return ["generator", number]
+        if cls is COROUTINE:
+            return ["coroutine", number]
+        if hasattr(cls, "__next__"):
+            return ["iterator", number]
+        if callable(value):
+            return ["function", number]
+        return ["object", number, wire.class_name(cls), hasattr(cls, "__iter__")]
+
+    def enum_member(self, encoder: wire.Encoder, cls: type, base: Any, value: Any) -> Any:
+        get = object.__getattribute__
+        name = str.__str__(get(value, "_name_"))
+        content = encoder.encode(get(value, "_value_"))
+        plain = encoder.base_node(base, value) if base in (int, str) else None
+        return ["enum", self.handle(cls), wire.class_name(cls), name, content, plain]
+
+    def data_subclass(self, encoder: wire.Encoder, cls: type, base: type, value: Any) -> Any:
+        fields = cls.__dict__.get("_fields") if base is tuple else None
+        if type(fields) is tuple and cls.__bases__ == (tuple,):
+            items = [encoder.encode(item) for item in tuple.__iter__(value)]
+            return ["namedtuple", self.handle(cls), wire.class_name(cls), list(fields), *items]
+        number = self.handle(value)
+        return ["sub", number, wire.class_name(cls), encoder.base_node(base, value)]
+
+    def resolve(self, tag: str, node: Any) -> Any:
+        """The object of this side that a node from the judge names."""
+        if tag == "handle":
+            return self.handles[node[1]]
+        if tag == "callback":
+            return self.callback(node[1])
+        if tag == "steps":
+            return steps(self.callback(node[1]))
+        if tag == "program":
+            return self.lookup(node[1])
+        if tag == "tuple_of":
+            items = [wire.Decoder(self.resolve).decode(item) for item in node[2:]]
+            return tuple.__new__(self.handles[node[1]], items)
+        if tag == "member":
+            return getattr(self.handles[node[1]], node[2])
+        raise wire.WireError("unknown tag")
+
+    def lookup(self, name: str) -> Any:
+        try:
+            return self.module.__dict__[name]
+        except KeyError:
+            raise NameError("name " + repr(name) + " is not defined") from None
+
+    def callback(self, number: int) -> Any:
+        """The function that stands for function ``number`` of the judge."""
+        for function, known in self.callbacks.items():
+            if known == number:
+                return function
+
+        def callback(*args: Any, **kwargs: Any) -> Any:
+            return self.call_back(number, args, kwargs)
+
+        self.callbacks[callback] = number
+        return callback
+
+    def call_back(self, number: int, args: Any, kwargs: Any) -> Any:
+        """Call a function of the judge; serves the requests that this may lead to."""
+        encoder = wire.Encoder(self.opaque)
+        request = [number, encoder.encode(args), encoder.encode(kwargs)]
+        self.flush()
+        self.send(b"C", self.request_id, request)
+        while True:
+            kind, ident, payload = wire.read_frame(self.source)
+            if kind == b"A":
+                break
+            self.serve(kind, ident, payload)
+        answer = wire.loads(payload)
+        if answer[0] == "v":
+            return wire.Decoder(self.resolve).decode(answer[1])
+        raised: Any = _builtins.get(answer[1], RuntimeError)
+        raise raised(answer[2])
+
+    # --- failures -----------------------------------------------------------------------------
+
+    def describe(self, problem: BaseException, phase: str) -> dict[str, Any]:
+        """A failure as data; nothing in it is formatted by the candidate's code unguarded."""
+        cls = type(problem)
+        name = wire.class_name(cls)
+        failure = {
+            "phase": phase,
+            "exception": name,
+            "class": None if _builtins.get(name) is cls else self.handle(cls),
+            "base": exception_base(cls),
+            "message": safe_text(lambda: str(problem)),
+            "args": self.arguments(problem),
+            "denied": "",
+            "frames": [],
+        }
+        try:
+            if cls is ImportError and problem.args[:1] == ("denied",):
+                failure["denied"] = safe_text(lambda: problem.name)  # type: ignore[attr-defined]
+            if phase == "compile":
+                failure["frames"] = [[int(problem.lineno), ""]]  # type: ignore[attr-defined]
+            else:
+                failure["frames"] = frames(problem)
+        except BaseException:  # an exception class may lie about anything
+            pass
+        return failure
+
+
+    def arguments(self, problem: BaseException) -> Any:
+        """Nodes of what the exception was raised with, where that is small plain data."""
+        try:
+            encoder = wire.Encoder(self.opaque)
+            encoder.size = wire.MAX_FRAME - 2000
+            return [encoder.encode(item) for item in _args_of(problem)]
+        except BaseException:
+            return []
+
+
+class Source:
+    """The part of a loader that linecache asks for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def get_source(self, name: str) -> str:
+        return self.text
+
+
+def exception_base(cls: type) -> str:
+    """Name of the nearest builtin exception class, or an empty string."""
+    mro = _mro_of(cls)
+    for base in mro if BaseException in mro else ():
+        if _builtins.get(wire.class_name(base)) is base:
+            return wire.class_name(base)
+    return ""
+
+
+def frames(problem: BaseException) -> list[list[Any]]:
+    """[line, function] of the program's own frames, innermost last; at most the last ten."""
+    found: list[list[Any]] = []
+    step = _traceback_of(problem)
+    while step is not None:
+        code = step.tb_frame.f_code
+        if code.co_filename == FILE_NAME:
+            found.append([step.tb_lineno, code.co_name[:100]])
+            del found[:-10]
+        step = step.tb_next
+    return found
+
+
+def _generator() -> Any:
+    yield
+
+
+async def _coroutine() -> None:
+    return
+
+
+GENERATOR = type(_generator())
+_unused = _coroutine()
+COROUTINE = type(_unused)
+_unused.close()
+
+FUNCTION = type(safe_text)
+
+
+def steps(step: Any) -> Any:
+    """A generator over an iterator that lives in the judge: each step is one item or none."""
+    while True:
+        item = step()
+        if not item:
+            return
+        yield item[0]
+
+
+# --- what a judge can ask ----------------------------------------------------------------------
+
+
+def op_value(cell: Cell, value: Any) -> Any:
+    return value
+
+
+def op_call(cell: Cell, function: Any, args: Any, kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
+def op_get(cell: Cell, value: Any, name: str) -> Any:
+    return getattr(value, name)
+
+
+def op_set(cell: Cell, value: Any, name: str, item: Any) -> None:
+    setattr(value, name, item)
+
+
+def op_iter(cell: Cell, value: Any) -> Any:
+    return iter(value)
+
+
+def op_next(cell: Cell, iterator: Any, count: int) -> Any:
+    """``(items, ended)``; an exception after some items is raised by the next request."""
+    if id(iterator) in cell.pending:
+        raise cell.pending.pop(id(iterator))
+    items: list[Any] = []
+    for _ in range(count):
+        try:
+            items.append(next(iterator))
+        except StopIteration:
+            return (items, True)
+        except BaseException as problem:
+            cell.pending[id(iterator)] = problem
+            break
+    return (items, False)
+
+
+def op_await(cell: Cell, awaitable: Any) -> Any:
+    import asyncio
+
+    return asyncio.run(awaitable)
+
+
+def op_equal(cell: Cell, left: Any, right: Any) -> bool:
+    return bool(left == right)
+
+
+def op_instance(cell: Cell, value: Any, cls: Any) -> bool:
+    return isinstance(value, cls)
+
+
+def op_subclass(cell: Cell, value: Any, cls: Any) -> bool:
+    return issubclass(value, cls)
+
+
+def op_text(cell: Cell, value: Any, function: str) -> str:
+    return str(value) if function == "str" else repr(value)
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "value": op_value,
+    "call": op_call,
+    "get": op_get,
+    "set": op_set,
+    "iter": op_iter,
+    "next": op_next,
+    "await": op_await,
+    "equal": op_equal,
+    "instance": op_instance,
+    "subclass": op_subclass,
+    "text": op_text,
+}
+
+
+# --- start -------------------------------------------------------------------------------------
+
+
+def library() -> list[str]:
+    """Directories of the standard library and of installed packages."""
+    return [path for path in sys.path if path] + [sys.base_prefix + "/lib", sys.prefix + "/lib"]
+
+
+def main() -> None:
+    source, sink = inside.take_descriptors()
+    inside.prepare_interpreter()
+    sys.argv = [FILE_NAME]
+    try:
+        Cell(source, sink).run()
+    except EOFError:
+        posix._exit(0)

@@ -1,0 +1,50 @@
+"""What cell and judge both do when they start. Written for Python 3.8."""
+
+from __future__ import annotations
+
+import sys
+
+import posix
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# Above what a program opens first, below the limit on open files.
+PRIVATE_DESCRIPTORS = 40
+
+
+def set_limits(limits: Iterable[Sequence[int]]) -> None:
+    """[resource number, value] pairs; a lower hard limit of the host stays."""
+    import resource
+
+    for number, value in limits:
+        hard = resource.getrlimit(number)[1]
+        if hard != resource.RLIM_INFINITY and hard < value:
+            value = hard
+        resource.setrlimit(number, (value, value))
+
+
+def take_descriptors() -> tuple[int, int]:
+    """(source, sink) of frames, moved off 0 and 1; 0 becomes the null device, 1 the capture pipe.
+
+    The capture pipe's number comes in ``EVALSITE_CAPTURE_FD``.
+    """
+    import fcntl
+
+    capture = int(posix.environ.pop(b"EVALSITE_CAPTURE_FD"))
+    source = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, PRIVATE_DESCRIPTORS)
+    sink = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, PRIVATE_DESCRIPTORS)
+    null = posix.open("/dev/null", posix.O_RDONLY)
+    posix.dup2(null, 0)
+    posix.dup2(capture, 1)
+    posix.close(null)
+    posix.close(capture)
+    return source, sink
+
+
+def prepare_interpreter() -> None:
+    """Long integers print, and the directory the interpreter started in is no import path."""
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(0)
+    sys.path[:] = [path for path in sys.path if path]

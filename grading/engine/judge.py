@@ -1,0 +1,363 @@
+"""The judge: trusted code on untrusted data, in a sandbox of its own.
+
+It evaluates the targets. Names that the program defines are stand-ins whose calls go to the cell
+and come back as plain values; so whatever a candidate does to comparison, truth or builtins stays
+on its side. Which name means what, in this order:
+
+1. the task's entry points: the program's
+2. names bound by set-up code and the prompt's helpers, which run here
+3. names the targets call directly and the program defines (a builtin's name only if it is an
+   entry point)
+4. builtins
+5. standard library modules
+6. other names of the program
+
+Frames from the host: ``T`` task, ``R`` reply, ``C`` callback. Frames to the host: ``U`` up,
+``Q`` request, ``A`` answer to a callback, ``T`` one target's result, ``E`` end.
+Runs inside the sandbox; written for Python 3.8.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import _ast
+import posix
+from grading.engine import inside, wire
+from grading.engine.in_place import Diverged
+from grading.engine.remote import Peer, RemoteFunction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import Any
+
+NO_ID = b"\0" * 8
+DISCARD = "__discard__"
+SHOWN_BYTES = 20_000
+DETAIL_LENGTH = 400
+
+_builtins: dict[str, Any] = dict(sys.modules["builtins"].__dict__)
+_import = sys.modules["builtins"].__import__
+
+
+def seeding_import(name: str, *args: Any, **kwargs: Any) -> Any:
+    """Import; the random module starts from a fixed seed."""
+    fresh = name == "random" and "random" not in sys.modules
+    module = _import(name, *args, **kwargs)
+    if fresh:
+        sys.modules["random"].seed(0)
+    return module
+
+
+_builtins["__import__"] = seeding_import
+
+
+class Namespace(dict):  # type: ignore[type-arg]
+    """The globals of set-up code and targets; decides what each name means."""
+
+    def __init__(self, peer: Peer, task: Any) -> None:
+        super().__init__(__builtins__=_builtins)
+        self.peer = peer
+        self.entry = frozenset(task["entry_points"])
+        self.program_names = dict(task["names"])
+        self.called: frozenset[str] = frozenset()
+        self.stdlib = frozenset(getattr(sys, "stdlib_module_names", ()))
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.entry:
+            return self.of_program(name)
+        return dict.__getitem__(self, name)
+
+    def __missing__(self, name: str) -> Any:
+        known = name in self.program_names
+        if known and name in self.called and name not in _builtins:
+            return self.of_program(name)
+        if name in _builtins:
+            raise KeyError(name)
+        if name in self.stdlib:
+            seeding_import(name)
+            return sys.modules[name]
+        try:
+            return self.of_program(name)
+        except NameError:
+            raise KeyError(name) from None
+
+    def of_program(self, name: str) -> Any:
+        """A stand-in for a function of the program, or the value a name has there now."""
+        if self.program_names.get(name) == "f":
+            return RemoteFunction(self.peer, ["program", name])
+        return self.peer.ask("value", RemoteFunction(self.peer, ["program", name]))
+
+    def is_remote(self, name: str) -> bool:
+        if name in self.entry or self.program_names.get(name) == "f":
+            return True
+        return isinstance(dict.get(self, name), RemoteFunction)
+
+
+class Discarded:
+    """``with`` block around a call whose value is thrown away: its changes are kept."""
+
+    def __init__(self, space: Namespace, name: str) -> None:
+        self.tape = space.peer.tape
+        self.applies = space.is_remote(name)
+
+    def __enter__(self) -> None:
+        self.tape.discarding = self.applies
+
+    def __exit__(
+        self, kind: type | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.tape.discarding = False
+
+
+# --- reading the source of targets ----------------------------------------------------------------
+
+
+def parse(source: str, mode: str) -> Any:
+    """A syntax tree by the compiler itself: the ast module costs more to import than a run."""
+    return compile(source, "target", mode, 0x400, True)
+
+
+def nodes_of(tree: Any) -> Iterator[Any]:
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        for field in node._fields:
+            value = getattr(node, field, None)
+            for child in value if isinstance(value, list) else (value,):
+                if isinstance(child, _ast.AST):
+                    stack.append(child)
+
+
+def called_names(tree: Any) -> set[str]:
+    return {
+        node.func.id
+        for node in nodes_of(tree)
+        if isinstance(node, _ast.Call) and isinstance(node.func, _ast.Name)
+    }
+
+
+def mark_discarded(tree: Any) -> Any:
+    """Wrap each statement that is nothing but ``name(...)`` into ``with __discard__("name")``."""
+    for node in nodes_of(tree):
+        for field in ("body", "orelse", "finalbody"):
+            body = getattr(node, field, None)
+            if isinstance(body, list):
+                body[:] = [wrap_discarded(statement) for statement in body]
+    return tree
+
+
+def wrap_discarded(node: Any) -> Any:
+    call = node.value if isinstance(node, _ast.Expr) else None
+    if not (isinstance(call, _ast.Call) and isinstance(call.func, _ast.Name)):
+        return node
+    if call.func.id == DISCARD:
+        return node
+    place = {
+        "lineno": node.lineno,
+        "col_offset": node.col_offset,
+        "end_lineno": node.end_lineno,
+        "end_col_offset": node.end_col_offset,
+    }
+    name = _ast.Constant(value=call.func.id, kind=None, **place)
+    marker = _ast.Name(id=DISCARD, ctx=_ast.Load(), **place)
+    context = _ast.Call(func=marker, args=[name], keywords=[], **place)
+    item = _ast.withitem(context_expr=context, optional_vars=None)
+    return _ast.With(items=[item], body=[node], type_comment=None, **place)
+
+
+class Target:
+    """One compiled target; ``expression`` has a value, statements hold if nothing is raised."""
+
+    def __init__(self, source: str) -> None:
+        source = source.strip()
+        self.problem = ""
+        self.called: set[str] = set()
+        self.expression = True
+        try:
+            try:
+                tree = parse(source, "eval")
+            except SyntaxError:
+                self.expression = False
+                tree = mark_discarded(parse(source, "exec"))
+            self.called = called_names(tree)
+            mode = "eval" if self.expression else "exec"
+            self.code = compile(tree, "target", mode, 0, True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as problem:
+            self.problem = "the target does not compile: " + str(problem)
+
+
+# --- evaluation -----------------------------------------------------------------------------------
+
+
+class Judge:
+    def __init__(self, source: int, sink: int) -> None:
+        self.source = source
+        self.sink = sink
+        self.denied: list[str] = []
+        self.received = 0
+
+    def send(self, kind: bytes, value: Any) -> None:
+        wire.write_all(self.sink, wire.pack(kind, NO_ID, wire.dumps(value)))
+
+    def run(self) -> None:
+        self.send(b"U", None)
+        task = wire.loads(wire.read_frame(self.source)[2])
+        inside.set_limits(task["limits"])
+        self.peer = Peer(self.request, task["in_place"])
+        self.space = Namespace(self.peer, task)
+        dict.__setitem__(self.space, DISCARD, lambda name: Discarded(self.space, name))
+        targets = [Target(source) for source in task["targets"]]
+        self.space.called = frozenset().union(*(target.called for target in targets))
+        problem = self.prepare(task)
+        for index, target in enumerate(targets):
+            self.send(b"T", {"index": index, **self.result(target, problem)})
+        self.send(b"E", None)
+
+    def request(self, request: Any) -> Any:
+        """Ask the cell; runs the callbacks that come before its reply."""
+        self.send(b"Q", request)
+        while True:
+            kind, _, payload = wire.read_frame(self.source)
+            self.received += len(payload)
+            if self.received > wire.MAX_TOTAL:
+                return ["big"]
+            message = wire.loads(payload)
+            if kind == b"R":
+                self.denied = message.pop()
+                return message
+            self.send(b"A", self.call_back(message))
+
+    def call_back(self, message: Any) -> Any:
+        """Call one of the functions that targets passed to the program."""
+        try:
+            number, args, kwargs = self.peer.decode_parts(message)
+            value = self.peer.functions[number][0](*args, **kwargs)
+            return ["v", wire.Encoder(self.peer.opaque).encode(value)]
+        except Exception as problem:  # noqa: BLE001 - goes to the program as it would in Python
+            return ["x", type(problem).__name__, str(problem)[:200]]
+
+    def prepare(self, task: Any) -> str:
+        """Run the prompt's helpers, then set-up; returns what went wrong with set-up."""
+        for statement in statements(task["helpers"]):
+            try:
+                exec(statement, self.space)
+            except Exception:  # noqa: BLE001, S112 - a helper that cannot run here is the program's
+                continue
+        try:
+            tree = mark_discarded(parse(task["setup"], "exec"))
+            exec(compile(tree, "setup", "exec", 0, True), self.space)
+        except BaseException as problem:  # noqa: BLE001 - set-up may run the program
+            return "set-up: " + described(problem)
+        return ""
+
+    def result(self, target: Target, problem: str) -> dict[str, Any]:
+        """One target's result as the host wants it."""
+        peer = self.peer
+        peer.asked, peer.in_process, peer.last = 0, False, None
+        self.failure: Any = None
+        self.detail = problem or target.problem
+        true = not self.detail and self.holds(target)
+        label = "in_process" if peer.in_process else "sealed" if peer.asked else "vacuous"
+        return {
+            "true": true,
+            "label": "sealed" if problem else label,
+            "detail": "" if true else self.detail[:DETAIL_LENGTH],
+            "failure": None if true else self.failure,
+            "denied": self.denied,
+        }
+
+    def holds(self, target: Target) -> bool:
+        """Evaluate as :mod:`in_place` asks; both times from the same names and random state."""
+        names = dict(self.space)
+        random = sys.modules.get("random")
+        state = random.getstate() if random else None
+
+        def evaluate() -> bool:
+            if not self.peer.tape.replaying:
+                return self.evaluate(target)
+            if random:
+                random.setstate(state)
+            visible = dict(self.space)
+            self.bind(names)
+            try:
+                return self.evaluate(target)
+            finally:
+                self.bind(visible)
+                self.detail = "holds only because a call changed its argument"
+
+        return self.peer.tape.holds(evaluate)
+
+    def bind(self, names: dict[str, Any]) -> None:
+        self.space.clear()
+        self.space.update(names)
+
+    def evaluate(self, target: Target) -> bool:
+        try:
+            if not target.expression:
+                exec(target.code, self.space)
+                return True
+            if eval(target.code, self.space):
+                return True
+            self.detail = "false" + self.last_call()
+        except Diverged:
+            raise
+        except BaseException as problem:  # noqa: BLE001 - whatever it is, the target is not true
+            self.failure = getattr(problem, "_evalsite_failure", None)
+            self.detail = described(problem)
+            if self.failure is None:
+                self.failure = {"exception": type(problem).__name__, "message": ""}
+                self.detail += self.last_call()
+        return False
+
+    def last_call(self) -> str:
+        """What the program's last call returned, for the reader; never what was expected."""
+        try:
+            shown = wire.dumps(wire.Encoder(self.peer.opaque).encode(self.peer.last))
+            if not self.peer.asked or len(shown) > SHOWN_BYTES:
+                return ""
+            return "; the last call returned " + plain(self.peer.last)[:200]
+        except Exception:  # noqa: BLE001 - only decoration
+            return ""
+
+
+def plain(value: Any) -> str:
+    """repr without asking the cell."""
+    if isinstance(value, RemoteFunction) or hasattr(type(value), "_peer"):
+        return "an object of the program"
+    return repr(value)
+
+
+def described(problem: BaseException) -> str:
+    try:
+        text = str(problem)
+    except Exception:  # noqa: BLE001 - its arguments may be stand-ins
+        text = ""
+    name = type(problem).__name__
+    failure = getattr(problem, "_evalsite_failure", None)
+    if failure and failure["denied"]:
+        return "denied: " + str(failure["denied"])
+    return name + ": " + text[:300] if text else name
+
+
+def statements(source: str) -> list[Any]:
+    """Compiled top-level statements of helper code; none if it does not compile."""
+    try:
+        tree = parse(source, "exec")
+        bodies = [_ast.Module(body=[node], type_ignores=[]) for node in tree.body]
+        return [compile(body, "helpers", "exec", 0, True) for body in bodies]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def main() -> None:
+    source, sink = inside.take_descriptors()
+    inside.prepare_interpreter()
+    try:
+        Judge(source, sink).run()
+    except EOFError:
+        pass
+    posix._exit(0)

@@ -1,0 +1,67 @@
+"""The code of cell and judge, as it is sent into a sandbox.
+
+Nothing of the project is visible inside, so the interpreter is started with a few lines that read
+the modules from descriptor 0: compiled ones where the interpreter is of the same version as this
+one, their source otherwise.
+"""
+
+from __future__ import annotations
+
+import marshal
+import platform
+from functools import cache
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+
+# In the order in which they are to be executed; the last one's main() runs.
+CELL = ("wire", "inside", "denylist", "cell")
+JUDGE = ("wire", "inside", "in_place", "remote", "judge")
+
+BOOT = """
+import builtins, marshal, posix, sys
+def read(size):
+    data = b""
+    while len(data) < size:
+        part = posix.read(0, size - len(data))
+        if not part:
+            posix._exit(0)
+        data += part
+    return data
+modules = marshal.loads(read(int.from_bytes(read(4), "big")))
+package = type(sys)("grading.engine")
+package.annotations = None
+loaded = {"grading.engine": package, "__future__": package}
+real = builtins.__import__
+def find(name, globals=None, locals=None, fromlist=(), level=0):
+    return loaded[name] if name in loaded else real(name, globals, locals, fromlist, level)
+private = dict(vars(builtins), __import__=find)
+for name, code in modules:
+    module = type(sys)(name)
+    module.__file__ = "<evalsite %s>" % name
+    module.__builtins__ = private
+    loaded["grading.engine." + name] = module
+    setattr(package, name, module)
+    if type(code) is str:
+        code = compile(code, module.__file__, "exec", 0, True)
+    exec(code, module.__dict__)
+module.main()
+"""
+
+
+def image(names: tuple[str, ...], python_version: str) -> bytes:
+    """Length-prefixed marshalled [name, code or source] pairs for an interpreter version."""
+    own = platform.python_version_tuple()[:2]
+    return _image(names, tuple(python_version.split(".")[:2]) == own)
+
+
+@cache
+def _image(names: tuple[str, ...], compiled: bool) -> bytes:
+    modules = []
+    for name in names:
+        source = (_HERE / f"{name}.py").read_text(encoding="utf-8")
+        code = compile(source, f"<evalsite {name}>", "exec", dont_inherit=True)
+        modules.append((name, code if compiled else source))
+    # Version 2 of the format is read by every interpreter.
+    data = marshal.dumps(modules, 2 if not compiled else marshal.version)
+    return len(data).to_bytes(4, "big") + data
