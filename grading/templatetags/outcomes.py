@@ -8,7 +8,7 @@ from typing import Any
 
 from django import template
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from grading.engine.outcome import Outcome
 from grading.templatetags.figures import percent_text
@@ -51,13 +51,13 @@ def mix(counts: Mapping[str, int], big: bool = False) -> SafeString:
     """Bar of outcome shares; the label says the shares in words."""
     total = sum(counts.get(value, 0) for value in MARKS)
     if not total:
-        return format_html('<span class="na">–<span class="vh"> no outcome yet</span></span>')
+        return mark_safe('<span class="na">–<span class="vh"> no outcome yet</span></span>')
     said = ", ".join(
         f"{value} {percent_text(counts[value] / total)} %" for value in MARKS if counts.get(value)
     )
     bars = format_html_join(
         "",
-        '<rect x="{:.2f}%" width="{:.2f}%" height="100%" fill="url(#p-{})"/>',
+        '<rect x="{}%" width="{}%" height="100%" fill="url(#p-{})"/>',
         _bars(counts, total),
     )
     return format_html(
@@ -68,12 +68,12 @@ def mix(counts: Mapping[str, int], big: bool = False) -> SafeString:
     )
 
 
-def _bars(counts: Mapping[str, int], total: int) -> Iterator[tuple[float, float, str]]:
+def _bars(counts: Mapping[str, int], total: int) -> Iterator[tuple[str, str, str]]:
     left = 0.0
     for value, mark in MARKS.items():
         width = 100 * counts.get(value, 0) / total
         if width:
-            yield left, width, mark.css
+            yield f"{left:.2f}", f"{width:.2f}", mark.css
         left += width
 
 
