@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from grading.engine.passk import TimeoutPolicy
 from grading.models import BenchmarkVersion, Submission, TaskScore
@@ -30,6 +30,15 @@ SORTS = (
     "coverage",
     "created",
 )
+
+
+class Choices(TypedDict, total=False):
+    """What a reader may choose on a board; see `board`."""
+
+    score: int
+    sort: str
+    q: str
+    timeouts: TimeoutPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +91,22 @@ class SubmissionFigures:
         }
 
 
-def board(
-    version: BenchmarkVersion,
-    *,
-    score: int = 1,
-    sort: str = "score",
-    q: str = "",
-    timeouts: TimeoutPolicy = "zero",
-) -> Board:
-    """The board of one version, ranked by pass@``score``.
+def board(version: BenchmarkVersion, **choices: Unpack[Choices]) -> Board:
+    """The board of one version, ranked by pass@``score`` (default 1).
 
-    ``sort``: one of `SORTS`, with a leading ``-`` turned round; ``q`` filters by model or
-    organisation and leaves the ranks as they are. ``timeouts="missing"`` leaves timeouts out of
-    every figure and ranks nobody. Raises ValueError for a score or sort that does not exist.
+    ``sort``: one of `SORTS` (default ``score``), with a leading ``-`` turned round; ``q`` filters
+    by model or organisation and leaves the ranks as they are. ``timeouts="missing"`` leaves
+    timeouts out of every figure and ranks nobody. Raises ValueError for a score or sort that
+    does not exist.
     """
+    score, sort = choices.get("score", 1), choices.get("sort", "score")
+    q, timeouts = choices.get("q", ""), choices.get("timeouts", "zero")
     if score not in KS or sort.removeprefix("-") not in SORTS:
         raise ValueError(f"score={score}, sort={sort!r}: one of {KS} and of {SORTS} is needed")
     tasks = task_counts([version.pk])
     rows = ranked(with_sealed(_candidates(version, tasks, score, timeouts)), timeouts)
+    ks = tuple(k for k in KS if any(row.figures.pass_at[k] is not None for row in rows))
+    sort = _column(sort, score, ks)
     shown = _sorted([row for row in rows if _matches(row, q)], sort)
     return Board(
         benchmark=version.benchmark.title,
@@ -110,7 +117,7 @@ def board(
         sort=sort,
         q=q,
         timeouts=timeouts,
-        ks=tuple(k for k in KS if any(row.figures.pass_at[k] is not None for row in rows)),
+        ks=ks,
         models=len(rows),
         ranked=tuple(row for row in shown if row.rank is not None),
         unranked=tuple(row for row in shown if row.rank is None),
@@ -143,6 +150,15 @@ def _candidates(
 def _matches(row: Row, q: str) -> bool:
     wanted = q.strip().casefold()
     return wanted in row.model.casefold() or wanted in row.organisation.casefold()
+
+
+def _column(sort: str, score: int, ks: tuple[int, ...]) -> str:
+    """``sort`` by a column the board has: the chosen score's is ``score``."""
+    key = sort.removeprefix("-")
+    shown = {f"pass{k}" for k in ks if k != score}
+    if not key.startswith("pass") or key in shown:
+        return sort
+    return "-score" if sort.startswith("-") else "score"
 
 
 def _sorted(rows: list[Row], sort: str) -> list[Row]:

@@ -1,3 +1,14 @@
-from django.urls import URLPattern
+"""Routes of boards and models."""
 
-urlpatterns: list[URLPattern] = []
+from django.urls import path
+
+from leaderboard import views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("b/<slug:slug>/", views.board, name="board"),
+    path("b/<slug:slug>/v<int:number>/", views.board, name="board_version"),
+    # Not a slug: a model's name may have no ASCII letter.
+    path("m/<str:slug>/", views.model, name="model"),
+    path("method/", views.method, name="method"),
+]

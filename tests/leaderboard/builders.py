@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils.text import slugify
 
 from grading.models import (
     Attempt,
@@ -67,7 +68,7 @@ def submission(
     language_model, _ = LanguageModel.objects.get_or_create(
         name=model,
         defaults={
-            "slug": model.lower().replace(" ", "-"),
+            "slug": slugify(model, allow_unicode=True),
             "organisation": organisation,
             "synthetic": synthetic,
         },

@@ -1,0 +1,108 @@
+"""What a model's page shows: its submissions, and its tasks one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.http import Http404
+
+from grading.models import LanguageModel, Submission, Task, TaskScore
+from grading.permissions import Viewer, visible_submissions
+from leaderboard.rows import Row, representing, rows_of, task_counts
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLine:
+    """One task of a submission; ``fraction`` None: it has no graded sample."""
+
+    task_id: str
+    slug: str
+    n: int
+    c: int
+    fraction: float | None
+    outcomes: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A model: ``rows`` newest first, ``shown`` the one whose ``tasks`` are listed.
+
+    ``representing``: public ids of the rows that stand for the model on a board.
+    """
+
+    model: LanguageModel
+    rows: tuple[Row, ...]
+    representing: frozenset[str]
+    shown: Row
+    tasks: tuple[TaskLine, ...]
+
+    @property
+    def fractions(self) -> list[float | None]:
+        return [task.fraction for task in self.tasks]
+
+
+def card(slug: str, viewer: Viewer, public_id: str = "") -> Card:
+    """The page of a model of which ``viewer`` may see at least one submission, else Http404.
+
+    ``public_id`` picks the submission whose tasks are listed; by default the newest one that
+    represents the model, else the newest.
+    """
+    submissions = list(
+        visible_submissions(viewer)
+        .filter(language_model__slug=slug)
+        .select_related("language_model", "version__benchmark")
+        .order_by("-created_at", "-pk")
+    )
+    if not submissions:
+        raise Http404("no such model")
+    scores = TaskScore.objects.filter(submission__in=[one.pk for one in submissions])
+    rows = rows_of(submissions, scores, task_counts({one.version_id for one in submissions}))
+    standing = _representing(rows)
+    wanted = [row for row in rows if row.public_id == public_id]
+    shown = (wanted or [row for row in rows if row.public_id in standing] or rows)[0]
+    return Card(
+        model=submissions[0].language_model,
+        rows=tuple(rows),
+        representing=standing,
+        shown=shown,
+        tasks=tuple(_tasks(submissions[rows.index(shown)])),
+    )
+
+
+def lowest_first(tasks: Sequence[TaskLine]) -> list[TaskLine]:
+    """By fraction, tasks without a graded sample last."""
+    return sorted(tasks, key=lambda task: 2.0 if task.fraction is None else task.fraction)
+
+
+def _representing(rows: list[Row]) -> frozenset[str]:
+    """On the board of each version it was run on."""
+    public = [row for row in rows if not row.private and row.state != Submission.State.CANCELLED]
+    versions = {(row.benchmark_slug, row.version) for row in public}
+    chosen = [
+        representing(row for row in public if (row.benchmark_slug, row.version) == version)
+        for version in versions
+    ]
+    return frozenset(row.public_id for rows_ in chosen for row in rows_)
+
+
+def _tasks(submission: Submission) -> list[TaskLine]:
+    scores = {one.task_id: one for one in TaskScore.objects.filter(submission=submission)}
+    tasks = Task.objects.filter(version=submission.version_id).order_by("position")
+    return [
+        _task(task_id, slug, scores.get(pk))
+        for pk, task_id, slug in tasks.values_list("pk", "task_id", "slug")
+    ]
+
+
+def _task(task_id: str, slug: str, score: TaskScore | None) -> TaskLine:
+    if score is None or not score.n:
+        return TaskLine(task_id, slug, 0, 0, None, {})
+    outcomes = {
+        "pass": score.c,
+        "assertion_fail": score.assertion_fail,
+        "error": score.error,
+        "timeout": score.timeout,
+        "syntax_error": score.syntax_error,
+    }
+    return TaskLine(task_id, slug, score.n, score.c, score.fraction_sum / score.n, outcomes)

@@ -1,0 +1,88 @@
+"""Parts of a leaderboard page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import template
+from django.http import QueryDict
+from django.template import Context
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from grading.templatetags.figures import missing, percent_text
+from leaderboard import charts
+from leaderboard.figures import Figures
+from leaderboard.rows import Row
+from leaderboard.words import settings_text
+
+register = template.Library()
+register.filter("settings_text", settings_text)
+
+
+@register.simple_tag
+def axis_header(axis: charts.Axis) -> SafeString:
+    return charts.axis_header(axis)
+
+
+@register.simple_tag
+def whisker(row: Row, axis: charts.Axis) -> SafeString:
+    return charts.whisker(row.value, row.figures.interval, axis, hollow=row.rank is None)
+
+
+@register.simple_tag
+def spread(rows: Sequence[Row]) -> SafeString:
+    return charts.spread([row.value for row in rows if row.value is not None])
+
+
+@register.simple_tag
+def task_strip(fractions: Sequence[float | None]) -> SafeString:
+    return charts.task_strip(fractions)
+
+
+@register.simple_tag
+def pass_at(figures: Figures, k: int) -> SafeString | str:
+    """pass@k in percent, with a dagger where k = n makes every task count 0 or 1."""
+    value = figures.pass_at[k]
+    if value is None:
+        return missing(figures.why_missing(k))
+    if figures.n_min == k > 1:
+        return format_html("{}<sup>†</sup>", percent_text(value))
+    return percent_text(value)
+
+
+@register.simple_tag
+def interval(figures: Figures) -> str:
+    """``85.1–92.0``; empty where there is none."""
+    found = figures.interval
+    return f"{percent_text(found.low)}–{percent_text(found.high)}" if found else ""
+
+
+@register.filter
+def n_range(figures: Figures) -> str:
+    """Samples per task: ``10``, or ``1–10`` where tasks differ."""
+    if figures.n_min == figures.n_max:
+        return str(figures.n_max)
+    return f"{figures.n_min}–{figures.n_max}"
+
+
+@register.inclusion_tag("leaderboard/sort_header.html", takes_context=True)
+def sort_header(context: Context, key: str, label: str, css: str = "") -> dict[str, Any]:
+    """A column header whose link sorts by ``key``, or turns the order round if it already does."""
+    current = context["board"].sort
+    query: QueryDict = context["request"].GET.copy()
+    query["sort"] = f"-{key}" if current == key else key
+    return {
+        "url": f"?{query.urlencode()}",
+        "label": label,
+        "css": css,
+        "direction": _direction(key, current),
+    }
+
+
+def _direction(key: str, current: str) -> str:
+    """Value of aria-sort: names start from A, everything else from the highest."""
+    if current.removeprefix("-") != key:
+        return ""
+    return "ascending" if (key == "name") == (current == key) else "descending"

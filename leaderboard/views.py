@@ -1,0 +1,131 @@
+"""Home, boards, model pages and the method page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from grading.engine import limits
+from grading.engine.outcome import GRADER_VERSION, Outcome
+from grading.permissions import version_or_404, visible_versions
+from leaderboard import cards, overview, queries
+from leaderboard.charts import axis_for
+from leaderboard.export import FORMATS
+from leaderboard.figures import KS
+from leaderboard.words import finding
+
+TASKS_PER_PAGE = 50
+SORT_LABELS = {
+    "score": "score",
+    "name": "name",
+    "fraction": "mean fraction",
+    "solved": "tasks solved",
+    "coverage": "coverage",
+    "created": "upload date",
+}
+# Rank, model, score, chart, fraction, solved, n, coverage, outcomes, uploaded.
+FIXED_COLUMNS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PassColumn:
+    """A pass@k beside the chosen score."""
+
+    k: int
+
+    @property
+    def key(self) -> str:
+        return f"pass{self.k}"
+
+    @property
+    def label(self) -> str:
+        return f"pass@{self.k}"
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    return render(
+        request,
+        "leaderboard/home.html",
+        {
+            "benchmarks": overview.benchmark_lines(request.user),
+            "queue": overview.queue(),
+            "newest": overview.newest_results(),
+        },
+    )
+
+
+@require_safe
+def board(request: HttpRequest, slug: str, number: int | None = None) -> HttpResponse:
+    """The leaderboard of a benchmark's newest version or of version ``number``; ``?format=``."""
+    version = version_or_404(request.user, slug, "" if number is None else str(number))
+    shown = queries.board(version, **_choices(request))
+    if "format" in request.GET:
+        return _export(request.GET["format"], shown)
+    columns = [PassColumn(k) for k in shown.ks if k != shown.score]
+    context = {
+        "version": version,
+        "versions": visible_versions(request.user).filter(benchmark=version.benchmark),
+        "board": shown,
+        "axis": axis_for(row.figures.interval for row in (*shown.ranked, *shown.unranked)),
+        "finding": finding(shown.ranked, shown.unranked, f"pass@{shown.score}"),
+        "score_label": f"pass@{shown.score}",
+        "pass_columns": columns,
+        "columns": FIXED_COLUMNS + len(columns),
+        "all_ks": sorted({*shown.ks, shown.score}),
+        "sorts": SORT_LABELS,
+        "outcomes": [outcome.value for outcome in Outcome],
+    }
+    return render(request, "leaderboard/board.html", context)
+
+
+def _choices(request: HttpRequest) -> queries.Choices:
+    """The filters of the query string; what is not on offer falls back to the default."""
+    score, sort = request.GET.get("score", ""), request.GET.get("sort", "")
+    return {
+        "score": int(score) if score in map(str, KS) else 1,
+        "sort": sort if sort.removeprefix("-") in queries.SORTS else "score",
+        "q": request.GET.get("q", "")[:200],
+        "timeouts": "missing" if request.GET.get("timeouts") == "missing" else "zero",
+    }
+
+
+def _export(name: str, shown: queries.Board) -> HttpResponse:
+    if name not in FORMATS:
+        raise Http404(f"no format {name!r}: {', '.join(FORMATS)} are offered")
+    content_type, write = FORMATS[name]
+    file_name = f"{shown.slug}-v{shown.version}.{name}"
+    return HttpResponse(
+        write(shown),
+        content_type=f"{content_type}; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
+    )
+
+
+@require_safe
+def model(request: HttpRequest, slug: str) -> HttpResponse:
+    shown = cards.card(slug, request.user, request.GET.get("run", ""))
+    lowest_first = request.GET.get("sort") == "fraction"
+    tasks = cards.lowest_first(shown.tasks) if lowest_first else shown.tasks
+    page = Paginator(tasks, TASKS_PER_PAGE).get_page(request.GET.get("page"))
+    return render(
+        request,
+        "leaderboard/model.html",
+        {
+            "card": shown,
+            "page_obj": page,
+            "lowest_first": lowest_first,
+            "samples_url": reverse("submission-samples", args=[shown.shown.public_id]),
+        },
+    )
+
+
+@require_safe
+def method(request: HttpRequest) -> HttpResponse:
+    context = {"limits": limits, "grader": GRADER_VERSION, "outcomes": list(Outcome), "ks": KS}
+    return render(request, "leaderboard/method.html", context)
