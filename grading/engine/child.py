@@ -1,35 +1,38 @@
 """One sandboxed process tree: its pipes, its exit, its end.
 
-Killing removes the whole tree. Where the tier has a pid namespace, killing the first process
-inside it does that. Elsewhere daemons may have left the process group, so every process of
-the tree carries a tag that fork and exec keep: an otherwise meaningless value of
-RLIMIT_RTTIME, the limit for real-time scheduling. The caller is the subreaper of its
-children while they run, so a daemon stays below it and is found by its tag; processes the
-caller started for other purposes have no tag and are left alone.
+A tree is more than its first process: daemons leave the process group, and a wrapper with a
+pid namespace may end before what it wrapped. So every process of the tree carries a tag that
+fork and exec keep, an otherwise meaningless value of RLIMIT_RTTIME, the limit for real-time
+scheduling. While trees run, this process is the subreaper of its descendants: orphans stay
+below it, are found by their tag, killed and reaped. Processes started for other purposes have
+no tag and are left alone.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
 import os
 import resource
 import secrets
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 
 from grading.engine.outcome import PlatformError
-from grading.engine.usage import Usage, children, descendants, tree_usage
+from grading.engine.usage import Usage, descendants, tree_usage
 from grading.engine.workdir import remove_tree
 
 CAPTURE_VARIABLE = "EVALSITE_CAPTURE_FD"
 KILL_S = 5.0
 _POLL_S = 0.002
 _PR_SET_CHILD_SUBREAPER = 36
+
+logger = logging.getLogger(__name__)
+_live: set[Child] = set()
 
 
 class Child:
@@ -44,7 +47,7 @@ class Child:
     ``workdir`` is removed with the process, ``on_end`` called after that. Start it from the
     process's main thread: a tier's "die with parent" means the starting thread.
 
-    Raises PlatformError if the process cannot be started.
+    Raises PlatformError if the process cannot be started; then nothing of this happens.
     """
 
     def __init__(
@@ -65,16 +68,15 @@ class Child:
         self._returncode: int | None = None
         self._closed = False
         self._host_fds: list[int] = []
-        self._tag = 0
-        if not namespaced:
-            _become_subreaper()
+        self._spent_s = 0.0
+        self._tag = (1 << 40) + secrets.randbits(40)
+        _reap_orphans(True)
         try:
             self._spawn(list(argv), dict(env), cwd, capture)
         except OSError as error:
-            self._release()
+            self._close_pipes()
             raise PlatformError(f"cannot start {argv[0]}: {error}") from error
-        if not namespaced:
-            self._tag = _tag_process(self.pid)
+        _live.add(self)
 
     def _spawn(self, argv: list[str], env: dict[str, str], cwd: str | None, capture: bool) -> None:
         child_fds: list[int] = []
@@ -88,17 +90,18 @@ class Child:
                 number, self.capture_fd = self._pipe(child_fds)
                 pass_fds = [number]
                 env[CAPTURE_VARIABLE] = str(number)
-            self._process = subprocess.Popen(
-                argv,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                env=env,
-                cwd=cwd,
-                pass_fds=pass_fds,
-                close_fds=True,
-                start_new_session=True,
-            )
+            with _tagging(self._tag):
+                self._process = subprocess.Popen(
+                    argv,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    env=env,
+                    cwd=cwd,
+                    pass_fds=pass_fds,
+                    close_fds=True,
+                    start_new_session=True,
+                )
         finally:
             for fd in child_fds:
                 os.close(fd)
@@ -149,16 +152,20 @@ class Child:
             code = 128 - code
         # Popen must not wait for a process that was reaped here.
         self._returncode = self._process.returncode = code
-        # ru_maxrss is of no use: it starts at the size of the process that forked.
-        self._usage = Usage(
-            spent.ru_utime + spent.ru_stime, self._usage.wait_s, self._usage.peak_bytes
-        )
+        self._spent_s += spent.ru_utime + spent.ru_stime
 
     def usage(self) -> Usage:
-        """What the tree has used; after its end the CPU total and the last other readings."""
+        """What the tree has used so far.
+
+        Once the first process has ended this ends the rest of the tree, and gives the CPU
+        total together with the last other readings: a process takes its peak along.
+        """
         if self.poll() is None:
             self._usage = tree_usage(self.pid)
-        return self._usage
+        else:
+            self._end_rest()
+        cpu_s = max(self._usage.cpu_s, self._spent_s)
+        return Usage(cpu_s, self._usage.wait_s, self._usage.peak_bytes)
 
     def kill(self) -> None:
         """End the whole tree, reap it, close the pipes, remove the work directory.
@@ -169,88 +176,67 @@ class Child:
             return
         self._closed = True
         try:
-            self._end_process()
-            if self._tag:
-                _end_tagged(self._tag)
+            if self.poll() is None:
+                os.killpg(self.pid, signal.SIGKILL)
+                self._collect(0)
+            self._end_rest()
         finally:
             self._release()
 
-    def _end_process(self) -> None:
-        if self.poll() is not None:
-            return
-        if self._namespaced:
-            self._end_namespace()
-        if self._returncode is None:
-            os.kill(self.pid, signal.SIGKILL)
-            self._collect(0)
-        # Wrappers report a killed inside each in their own way.
-        self._returncode = -signal.SIGKILL
-
-    def _end_namespace(self) -> None:
-        """Kill the namespace's first process: the wrapper ends once all inside are gone.
-
-        Killing the wrapper first would return while the inside is still dying. It is stopped
-        meanwhile so that it cannot fork between the look and the kill.
-        """
-        os.kill(self.pid, signal.SIGSTOP)
-        inside = children(self.pid)
-        for pid in inside:
-            _send_kill(pid)
-        if not inside:
-            return
-        os.kill(self.pid, signal.SIGCONT)
+    def _end_rest(self) -> None:
+        """Kill and reap what carries the tag, until a look finds nothing more."""
         deadline = time.monotonic() + KILL_S
-        while self.poll() is None and time.monotonic() < deadline:
+        while tagged := [pid for pid in descendants(os.getpid()) if _tag_of(pid) == self._tag]:
+            for pid in tagged:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            for pid in tagged:
+                self._reap(pid)
+            if time.monotonic() > deadline:
+                logger.warning("processes %s do not end", tagged)
+                return
             time.sleep(_POLL_S)
 
-    def _release(self) -> None:
+    def _reap(self, pid: int) -> None:
+        # One below another of the tree becomes a child of this process when that one ends.
+        with contextlib.suppress(ChildProcessError):
+            _, _, spent = os.wait4(pid, os.WNOHANG)
+            self._spent_s += spent.ru_utime + spent.ru_stime
+
+    def _close_pipes(self) -> None:
         for fd in self._host_fds:
             os.close(fd)
         self._host_fds.clear()
+
+    def _release(self) -> None:
+        _live.discard(self)
+        if not _live:
+            _reap_orphans(False)
+        self._close_pipes()
         if self._workdir:
             remove_tree(self._workdir)
         if self._on_end:
             self._on_end()
 
 
-def _become_subreaper() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def _reap_orphans(on: bool) -> None:
+    """Whether orphaned descendants become children of this process, not of process 1."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0)
 
 
-def _tag_process(pid: int) -> int:
-    """Set the tag of a process; 0 where the kernel has no such limit."""
-    tag = secrets.randbits(40) + (1 << 40)
+@contextlib.contextmanager
+def _tagging(tag: int) -> Iterator[None]:
+    """Processes started inside the block carry the tag, from their first moment on."""
+    before = resource.getrlimit(resource.RLIMIT_RTTIME)
+    resource.setrlimit(resource.RLIMIT_RTTIME, (tag, before[1]))
     try:
-        resource.prlimit(pid, resource.RLIMIT_RTTIME, (tag, tag))
-    except (AttributeError, OSError, ValueError):
-        return 0
-    return tag
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_RTTIME, before)
 
 
-def _end_tagged(tag: int) -> None:
-    """Kill and reap what carries the tag, until a look finds nothing more."""
-    deadline = time.monotonic() + KILL_S
-    while time.monotonic() < deadline:
-        tagged = [pid for pid in descendants(os.getpid()) if _tag_of(pid) == tag]
-        if not tagged:
-            return
-        for pid in tagged:
-            _send_kill(pid)
-        for pid in tagged:
-            # Those below another one of them become children of this process when it ends.
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
-        time.sleep(_POLL_S)
-
-
-def _tag_of(pid: int) -> int:
+def _tag_of(pid: int) -> int | None:
     try:
-        return resource.prlimit(pid, resource.RLIMIT_RTTIME)[1]
+        return resource.prlimit(pid, resource.RLIMIT_RTTIME)[0]
     except OSError:
-        return -1
-
-
-def _send_kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+        return None

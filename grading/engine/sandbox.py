@@ -6,11 +6,11 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grading.engine.child import Child
-from grading.engine.drain import Ended, drain
+from grading.engine.drain import Drained, Ended, drain
 from grading.engine.interpreter import Interpreter, resolve_python
 from grading.engine.isolation import Probe, choose
 from grading.engine.isolation.launch import Isolation, launch
@@ -19,7 +19,7 @@ from grading.engine.isolation.view import View
 from grading.engine.limits import ADDRESS_SPACE_BYTES, Limits
 from grading.engine.outcome import PlatformError
 from grading.engine.turnstile import Turnstile
-from grading.engine.workdir import make_workdir, remove_tree
+from grading.engine.workdir import make_workdir, remove_abandoned, remove_tree
 
 RUN_TIMEOUT_S = 15.0
 FLAGS = ("-s", "-B", "-S")
@@ -50,10 +50,9 @@ class ExecResult:
         """
         if self.status in ("ok", "timeout"):
             return self.status
-        lines = [line.strip() for text in (self.stdout, self.stderr) for line in text.splitlines()]
-        own = [line.strip() for line in self.stderr.splitlines() if line.strip()]
-        said = own or [line for line in lines if line]
-        return (said[-1] if said else f"{self.status} (rc={self.returncode})")[:_SUMMARY_CHARS]
+        said = (self.stderr.split() and self.stderr) or self.stdout
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        return (lines[-1] if lines else f"{self.status} (rc={self.returncode})")[:_SUMMARY_CHARS]
 
 
 class Sandbox:
@@ -99,7 +98,8 @@ class Sandbox:
             wanted = self._wanted
             if wanted == "auto":
                 wanted = os.environ.get("EVALSITE_TIER") or "auto"
-            view = View(interpreter.python, interpreter.binds, _hidden())
+            view = View(interpreter.python, interpreter.binds, hidden=_hidden())
+            remove_abandoned()
             isolation, self.probes = choose(wanted, view)
             running = 0 if isolation.namespaced and _counts_by_namespace() else running_tasks()
             turnstile = Turnstile(_cache_directory(self._cache_root))
@@ -134,14 +134,23 @@ class Sandbox:
         Waits while a :meth:`solo` block is open elsewhere on this host, and counts as
         running until the child is killed. Raises PlatformError.
         """
+        return self._launch(self._get().view, [self.python, *FLAGS, *args], extra_env)
+
+    def _launch(
+        self,
+        view: View,
+        command: Sequence[str],
+        extra_env: Mapping[str, str] | None,
+        capture: bool = True,
+    ) -> Child:
         ready = self._get()
-        return launch(
-            ready.isolation,
-            ready.view,
-            [self.python, *FLAGS, *args],
-            self._env | dict(extra_env or {}),
-            on_end=ready.turnstile.enter(),
-        )
+        env = self._env | dict(extra_env or {})
+        leave = ready.turnstile.enter()
+        try:
+            return launch(ready.isolation, view, command, env, capture=capture, on_end=leave)
+        except PlatformError:
+            leave()
+            raise
 
     def run(
         self, code: str, timeout: float = RUN_TIMEOUT_S, env: Mapping[str, str] | None = None
@@ -149,9 +158,7 @@ class Sandbox:
         """Run a program from a file in a throw-away directory; exit status 0 is a pass."""
         workdir = make_workdir()
         try:
-            program = os.path.join(workdir, "program.py")
-            with open(program, "w", encoding="utf-8", errors="surrogatepass") as file:
-                file.write(code)
+            program = _write(workdir, code)
             return self.run_argv([self.python, *FLAGS, program], workdir, timeout, env)
         finally:
             remove_tree(workdir)
@@ -169,33 +176,14 @@ class Sandbox:
         ``ro_binds`` are further host paths the command may read. Output over 256 KB ends it.
         Raises PlatformError if the sandbox itself cannot be started.
         """
-        ready = self._get()
-        view = View(
-            ready.view.python,
-            (*ready.view.binds, *(os.path.abspath(path) for path in ro_binds)),
-            ready.view.hidden,
-            os.path.realpath(workdir),
-        )
+        extra = tuple(map(_existing, ro_binds))
+        view = replace(self._get().view, extra=extra, workdir=_existing(workdir))
         limits = Limits(timeout_s=timeout, address_space_bytes=self.address_space_limit)
         command = limited(list(argv), self.rlimits(limits), self.python)
-        leave = ready.turnstile.enter()
-        extra = self._env | dict(env or {})
-        started = time.monotonic()
-        with launch(ready.isolation, view, command, extra, capture=False, on_end=leave) as child:
+        with self._launch(view, command, env, capture=False) as child:
+            started = time.monotonic()
             drained = drain(child, timeout)
-            duration = time.monotonic() - started
-        status = _STATUS.get(drained.ended) or ("failed" if drained.returncode else "ok")
-        stderr = drained.stderr.decode("utf-8", "replace")
-        if drained.ended is Ended.OVERFLOW:
-            stderr += "\noutput overflow\n"
-        return ExecResult(
-            status == "ok",
-            status,
-            drained.stdout.decode("utf-8", "replace"),
-            stderr,
-            drained.returncode if drained.ended is Ended.EXIT else None,
-            duration,
-        )
+            return _result(drained, time.monotonic() - started)
 
     @contextmanager
     def shared(self) -> Iterator[None]:
@@ -226,7 +214,33 @@ class _Ready:
     running: int
 
 
-_STATUS = {Ended.TIMEOUT: "timeout", Ended.OVERFLOW: "error"}
+def _result(drained: Drained, duration: float) -> ExecResult:
+    status = "failed" if drained.returncode else "ok"
+    status = {Ended.TIMEOUT: "timeout", Ended.OVERFLOW: "error"}.get(drained.ended, status)
+    stdout, stderr = (
+        stream.decode("utf-8", "replace") for stream in (drained.stdout, drained.stderr)
+    )
+    if drained.ended is Ended.OVERFLOW:
+        stderr += "\noutput overflow\n"
+    code = drained.returncode if drained.ended is Ended.EXIT else None
+    return ExecResult(status == "ok", status, stdout, stderr, code, duration)
+
+
+def _existing(path: str | os.PathLike[str]) -> str:
+    if not os.path.exists(path):
+        raise PlatformError(f"{os.fspath(path)} does not exist")
+    return os.path.abspath(path)
+
+
+def _write(directory: str, code: str) -> str:
+    """A program file; its path."""
+    path = os.path.join(directory, "program.py")
+    try:
+        with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
+            file.write(code)
+    except OSError as error:
+        raise PlatformError(f"cannot write {path}: {error}") from error
+    return path
 
 
 def _hidden() -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -33,11 +32,12 @@ def tree_usage(pid: int) -> Usage:
     )
 
 
-def descendants(pid: int) -> Iterator[int]:
+def descendants(pid: int) -> list[int]:
     """Process ids below ``pid``, parents before their children; empty where /proc has none."""
-    for child in children(pid):
-        yield child
-        yield from descendants(child)
+    found = children(pid)
+    for child in found:
+        found += children(child)
+    return found
 
 
 def children(pid: int) -> list[int]:

@@ -7,14 +7,46 @@ import os
 import stat
 import tempfile
 
+from grading.engine.outcome import PlatformError
+
 PREFIX = "evalsite-cell-"
 
 logger = logging.getLogger(__name__)
 
 
 def make_workdir() -> str:
-    """A new empty directory of mode 0700 under the system's temporary directory."""
-    return tempfile.mkdtemp(prefix=PREFIX)
+    """A new empty directory of mode 0700 under the system's temporary directory.
+
+    Its name tells who made it, for :func:`remove_abandoned`. Raises PlatformError.
+    """
+    try:
+        return tempfile.mkdtemp(prefix=f"{PREFIX}{_pid_namespace()}-{os.getpid()}-")
+    except OSError as error:
+        raise PlatformError(f"cannot make a work directory: {error}") from error
+
+
+def remove_abandoned() -> None:
+    """Remove this user's work directories whose maker was killed before it could."""
+    directory = tempfile.gettempdir()
+    mine = f"{PREFIX}{_pid_namespace()}-"
+    for entry in os.scandir(directory):
+        maker = entry.name.removeprefix(mine).split("-")[0]
+        if not entry.name.startswith(mine) or not maker.isdigit():
+            continue
+        if not _exists(None, f"/proc/{maker}") and _owned(entry):
+            remove_tree(entry.path)
+
+
+def _owned(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    except FileNotFoundError:
+        return False
+
+
+def _pid_namespace() -> int:
+    """Process ids mean something within one namespace only."""
+    return os.stat("/proc/self/ns/pid").st_ino
 
 
 def remove_tree(path: str) -> None:
@@ -78,7 +110,7 @@ def _open_directory(top: int, name: str) -> int:
     return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
 
 
-def _exists(directory: int, name: str) -> bool:
+def _exists(directory: int | None, name: str) -> bool:
     try:
         os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:

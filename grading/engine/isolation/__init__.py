@@ -5,6 +5,7 @@ bwrap > unshare > unshare-root > rlimit; one module per tier builds its argument
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +36,8 @@ def choose(wanted: str, view: View) -> tuple[Isolation, list[Probe]]:
     ``wanted`` is a tier or ``auto``. Also returned: one probe for each tier tried. Raises
     PlatformError for an unknown tier, one that does not work, or when none does.
     """
+    if sys.platform != "linux":
+        raise PlatformError("candidate programs run on Linux only: use a container elsewhere")
     if wanted != "auto" and wanted not in TIERS:
         raise PlatformError(f"unknown isolation {wanted!r}: one of auto, {', '.join(TIERS)}")
     probes = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from grading.engine.isolation.view import View
@@ -20,6 +20,7 @@ TMPDIR = "/tmp"
 _SYSTEM = "/usr"
 _LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _DEV_SHM_BYTES = 64 * 1024**2
+_COVER_BYTES = 65536
 _NOBODY = "65534"
 
 
@@ -104,7 +105,7 @@ def _system() -> list[str]:
             arguments += ["--symlink", os.readlink(path), path]
         elif os.path.isdir(path):
             arguments += ["--ro-bind", path, path]
-    return [*arguments, "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
+    return [*arguments, *_each("--ro-bind-try", ("/etc/ld.so.cache", "/etc/alternatives"))]
 
 
 def _tmpfs(path: str, size: int) -> list[str]:
@@ -113,13 +114,24 @@ def _tmpfs(path: str, size: int) -> list[str]:
 
 def _binds(view: View) -> list[str]:
     bound = [path for path in view.binds if not _inside(path, _SYSTEM)]
-    arguments = [word for path in bound for word in ("--ro-bind", path, path)]
-    for path in view.hidden:
-        if os.path.isdir(path) and any(_inside(path, root) for root in [_SYSTEM, *bound]):
-            arguments += [*_tmpfs(path, 4096), "--remount-ro", path]
-    if view.workdir:
-        arguments += ["--bind", view.workdir, view.workdir]
-    return arguments
+    covered = [
+        path
+        for path in view.hidden
+        if os.path.isdir(path) and any(_inside(path, root) for root in (_SYSTEM, *bound))
+    ]
+    wanted = [path for path in view.extra if not _inside(path, _SYSTEM)]
+    return [
+        *_each("--ro-bind", bound),
+        *(word for path in covered for word in _tmpfs(path, _COVER_BYTES)),
+        *_each("--ro-bind", wanted),
+        *(["--bind", view.workdir, view.workdir] if view.workdir else []),
+        # Last, since the mount points of the binds above may lie inside.
+        *(word for path in covered for word in ("--remount-ro", path)),
+    ]
+
+
+def _each(option: str, paths: Iterable[str]) -> list[str]:
+    return [word for path in paths for word in (option, path, path)]
 
 
 def _inside(path: str, root: str) -> bool:

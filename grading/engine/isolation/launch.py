@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from grading.engine.child import Child
 from grading.engine.isolation import bwrap
 from grading.engine.isolation.view import View
-from grading.engine.workdir import make_workdir
+from grading.engine.outcome import PlatformError
+from grading.engine.workdir import make_workdir, remove_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +39,26 @@ def launch(
 ) -> Child:
     """Start ``command`` in ``view.workdir``, or in a throw-away directory without one.
 
-    Raises PlatformError if it cannot be started.
+    Raises PlatformError if it cannot be started; ``on_end`` is then not called.
     """
     scratch = None if isolation.own_files else make_workdir()
     home, tmpdir = (scratch, scratch) if scratch else (bwrap.HOME, bwrap.TMPDIR)
     cwd = view.workdir or home
     env = environment(view.python, home, tmpdir, cwd) | dict(extra_env or {})
-    return Child(
-        [*isolation.argv(view), *command],
-        env,
-        namespaced=isolation.namespaced,
-        cwd="/" if isolation.own_files else cwd,
-        workdir=scratch,
-        capture=capture,
-        on_end=on_end,
-    )
+    try:
+        return Child(
+            [*isolation.argv(view), *command],
+            env,
+            namespaced=isolation.namespaced,
+            cwd="/" if isolation.own_files else cwd,
+            workdir=scratch,
+            capture=capture,
+            on_end=on_end,
+        )
+    except PlatformError:
+        if scratch:
+            remove_tree(scratch)
+        raise
 
 
 def environment(python: str, home: str, tmpdir: str, cwd: str) -> dict[str, str]:

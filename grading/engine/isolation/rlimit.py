@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import resource
 import shutil
-import sys
 
 from grading.engine.isolation.view import View
 from grading.engine.limits import Limits
@@ -36,8 +35,6 @@ os._exit(127)
 
 def argv(view: View) -> list[str]:
     """The arguments in front of the command: it dies when the thread that started it ends."""
-    if sys.platform != "linux":
-        return []
     if setpriv := shutil.which("setpriv"):
         return [setpriv, "--pdeathsig", "KILL", "--"]
     return [view.python, "-s", "-B", "-S", "-c", _DIE_WITH_PARENT]
@@ -74,9 +71,8 @@ def limited(command: list[str], limits: list[tuple[int, int]], python: str) -> l
 def running_tasks() -> int:
     """Processes and threads of this user now: what RLIMIT_NPROC counts on this host."""
     total = 0
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
-        if name.isdigit():
-            total += _own_threads(f"/proc/{name}")
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        total += _own_threads(f"/proc/{name}")
     return total
 
 

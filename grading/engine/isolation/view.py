@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Host paths; ``binds`` are read-only, ``hidden`` are covered where a bind contains them.
+    """Host paths.
+
+    ``binds`` are what the interpreter needs, ``extra`` what the caller wants to be read;
+    ``hidden`` are covered where the system's or the interpreter's files contain them.
 
     ``workdir`` is a directory of the host that the process may write and starts in; None
     where the tier provides one that lives and ends with the process.
@@ -15,5 +18,6 @@ class View:
 
     python: str
     binds: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     workdir: str | None = None
