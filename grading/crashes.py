@@ -125,7 +125,7 @@ def _crash(row: tuple[Any, ...]) -> Crash:
     *place, outcome, phase, exception, detail, worker, tier, at, fault = row
     said = detail if outcome else fault
     words = [word or "" for word in (phase, exception, said, worker, tier)]
-    return Crash(*place, outcome or PLATFORM, *words, at)
+    return Crash(*[*place, outcome or PLATFORM, *words, at])
 
 
 def exception_counts(filters: Filters) -> list[ExceptionCount]:

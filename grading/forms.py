@@ -68,6 +68,15 @@ class SubmissionForm(forms.Form):
         super().__init__(*args, **kwargs)
         field: Any = self.fields["benchmark"]
         field.queryset = newest_versions(viewer)
+        field.initial = field.queryset.filter(
+            benchmark__slug=self.initial.pop("benchmark", None) or ""
+        ).first()
+
+    def clean_model(self) -> str:
+        name: str = self.cleaned_data["model"]
+        if not name.isprintable():
+            raise forms.ValidationError("Use printable characters only.")
+        return name
 
     def settings(self) -> dict[str, Any]:
         """What is known about how the generations were made; only what was filled in."""

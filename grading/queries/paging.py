@@ -17,4 +17,4 @@ def page_of(
     """Page ``number`` (anything that is none: the first or last) of ``rows``, made by ``make``."""
     page: Any = Paginator(rows, per_page).get_page(number)
     page.object_list = make(page.object_list)
-    return page  # type: ignore[no-any-return]
+    return page

@@ -10,8 +10,10 @@ from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
 
 from grading import hostile
+from grading.benchmarks import engine_task
 from grading.engine.outcome import Outcome
-from grading.models import Attempt, AttemptText, Generation, Sample, Submission, Task
+from grading.engine.task import BlockPolicy, Preamble
+from grading.models import Attempt, AttemptText, Benchmark, Generation, Sample, Submission, Task
 
 # Failures of these phases happen before the first target is read, so they cannot tell it. Later a
 # program can put a call's arguments into its messages, exception and function names.
@@ -121,8 +123,8 @@ class SampleView:
 
 
 def sample_or_404(submission: Submission, task_slug: str, index: int) -> Sample:
-    """With its task and generation; one query."""
-    rows = Sample.objects.select_related("task", "generation")
+    """With its task, benchmark and generation; one query."""
+    rows = Sample.objects.select_related("task__version__benchmark", "generation")
     return get_object_or_404(
         rows,
         submission=submission,
@@ -235,21 +237,20 @@ def _failing(submission_id: int) -> QuerySet[Sample]:
 
 def case_row(sample: Sample) -> dict[str, Any]:
     """The sample as a row that ``python -m grading.engine --cases`` takes; holds the targets."""
-    task = sample.task
-    metadata = {
-        "timeout_s": max(task.timeout_s or 0, task.measured_timeout_s or 0) or None,
-        "prompt": task.prompt,
-        "format": sample.generation.format,
-        "entry_point": task.entry_points or None,
-        "setup": task.setup or None,
-        "in_place": task.in_place or None,
-        "allow_processes": task.allow_processes or None,
-    }
+    task = engine_task(sample.task)
     return {
         "id": f"{task.task_id}/{sample.index}",
         "generation": sample.generation.text,
-        "targets": task.targets,
-        "metadata": {key: value for key, value in metadata.items() if value is not None},
+        "targets": list(task.targets),
+        "metadata": {
+            "timeout_s": task.timeout_s,
+            "prompt": task.prompt,
+            "format": sample.generation.format,
+            "entry_point": list(task.entry_points),
+            "setup": task.setup,
+            "in_place": task.in_place,
+            "allow_processes": task.allow_processes,
+        },
     }
 
 
@@ -258,3 +259,9 @@ def program_or_404(sample: Sample) -> str:
     text = get_object_or_404(AttemptText, attempt=sample.current_attempt_id)
     program: str = text.program
     return program
+
+
+def has_own_policies(benchmark: Benchmark) -> bool:
+    """Whether programs are found or denied by other rules than the engine's defaults."""
+    defaults = (BlockPolicy.AUTO.value, Preamble.IMPORTS.value, None)
+    return (benchmark.blocks, benchmark.preamble, benchmark.denylist) != defaults

@@ -321,7 +321,7 @@ def rows(samples: QuerySet[Sample]) -> list[Row]:
 
 def _row(values: tuple[Any, ...]) -> Row:
     *place, outcome, passed, total, wall_s, at, detail, fault = values
-    return Row(*place, outcome or "", passed, total, wall_s, at, detail or "", fault or "")
+    return Row(*[*place, outcome or "", passed, total, wall_s, at, detail or "", fault or ""])
 
 
 def result(submission: Submission) -> Result:

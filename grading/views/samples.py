@@ -21,6 +21,7 @@ def sample(request: HttpRequest, public_id: str, task_slug: str, index: int) -> 
         "benchmark": found.version.benchmark,
         "view": queries.sample_view(row, open_, _attempt_number(request)),
         "case_name": _case_name(row),
+        "own_policies": queries.has_own_policies(found.version.benchmark),
     }
     return render(request, "grading/sample.html", context)
 

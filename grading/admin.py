@@ -1,0 +1,222 @@
+"""Plain admin for every record. Lists read no large text; what is decided cannot be changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import URLPattern, path
+
+from grading import admin_import
+from grading.models import (
+    Attempt,
+    AttemptText,
+    Benchmark,
+    BenchmarkVersion,
+    Chunk,
+    Generation,
+    LanguageModel,
+    Sample,
+    Submission,
+    Task,
+    TaskScore,
+)
+
+admin.site.site_header = "Evalsite administration"
+admin.site.site_title = "Evalsite"
+admin.site.index_title = "Records"
+
+TASK_TEXTS = ("prompt", "targets", "setup", "reference", "metadata", "few_shot_examples")
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):
+    """Records that the pipeline writes: to be looked at, not to be changed by hand."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+def _in_list(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    return match is not None and (match.url_name or "").endswith("_changelist")
+
+
+@admin.register(Benchmark)
+class BenchmarkAdmin(admin.ModelAdmin):
+    list_display = ("title", "slug", "targets_hidden", "blocks", "preamble", "created_at")
+    search_fields = ("title", "slug")
+    change_list_template = "grading/admin/benchmarks.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(admin_import.import_benchmark)
+        return [path("import/", view, name="grading_benchmark_import"), *super().get_urls()]
+
+
+@admin.register(BenchmarkVersion)
+class BenchmarkVersionAdmin(admin.ModelAdmin):
+    """A version is frozen: only whether it is published can change."""
+
+    list_display = ("__str__", "source", "published", "created_at")
+    list_filter = ("published", "benchmark")
+    list_select_related = ("benchmark",)
+    readonly_fields = ("benchmark", "number", "content_hash", "source", "notes", "created_at")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+
+@admin.register(Task)
+class TaskAdmin(ReadOnlyAdmin):
+    list_display = ("task_id", "version", "position", "status", "timeout_s", "measured_timeout_s")
+    list_filter = ("status", "version__benchmark")
+    list_select_related = ("version__benchmark",)
+    search_fields = ("task_id",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Task]:
+        tasks: QuerySet[Task] = super().get_queryset(request)
+        return tasks.defer(*TASK_TEXTS, "reference_verdict") if _in_list(request) else tasks
+
+
+@admin.register(LanguageModel)
+class LanguageModelAdmin(admin.ModelAdmin):
+    list_display = ("name", "slug", "organisation", "size_b", "released", "synthetic")
+    list_filter = ("synthetic",)
+    search_fields = ("name", "slug", "organisation")
+
+
+@admin.register(Submission)
+class SubmissionAdmin(admin.ModelAdmin):
+    """The uploader's choices can be changed; what was uploaded and came out cannot."""
+
+    list_display = (
+        "public_id",
+        "language_model",
+        "version",
+        "uploader",
+        "visibility",
+        "state",
+        "sample_count",
+        "created_at",
+    )
+    list_filter = ("state", "visibility", "version__benchmark")
+    list_select_related = ("language_model", "version__benchmark", "uploader")
+    search_fields = ("public_id", "language_model__name", "file_name", "file_hash")
+    raw_id_fields = ("language_model", "uploader")
+    readonly_fields = (
+        "public_id",
+        "version",
+        "file_name",
+        "file_hash",
+        "state",
+        "sample_count",
+        "created_at",
+        "finished_at",
+        "heartbeat_at",
+    )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+
+@admin.register(Chunk)
+class ChunkAdmin(ReadOnlyAdmin):
+    list_display = ("submission", "position", "state", "worker", "tries", "lease_until")
+    list_filter = ("state",)
+    list_select_related = ("submission",)
+    search_fields = ("=submission__public_id", "worker")
+
+
+@admin.register(Sample)
+class SampleAdmin(ReadOnlyAdmin):
+    list_display = ("submission", "task", "index", "state", "losses", "platform_failure")
+    list_filter = ("state",)
+    list_select_related = ("submission", "task")
+    raw_id_fields = ("submission", "chunk", "task", "current_attempt")
+    search_fields = ("=submission__public_id", "=task__task_id")
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Sample]:
+        samples: QuerySet[Sample] = super().get_queryset(request)
+        return samples.defer(*_under("task", TASK_TEXTS)) if _in_list(request) else samples
+
+
+@admin.register(Generation)
+class GenerationAdmin(ReadOnlyAdmin):
+    list_display = ("sample_id", "format")
+    search_fields = ("=sample__submission__public_id",)
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Generation]:
+        generations: QuerySet[Generation] = super().get_queryset(request)
+        return generations.defer("text", "extra") if _in_list(request) else generations
+
+
+class AttemptTextInline(admin.StackedInline):
+    model = AttemptText
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Attempt)
+class AttemptAdmin(ReadOnlyAdmin):
+    list_display = (
+        "sample_id",
+        "number",
+        "kind",
+        "outcome",
+        "passed",
+        "total",
+        "exception",
+        "wall_s",
+        "tier",
+        "worker",
+        "created_at",
+    )
+    list_filter = ("outcome", "kind", "tier", "failure_phase")
+    search_fields = ("=sample__submission__public_id", "=exception")
+    inlines = (AttemptTextInline,)
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Attempt]:
+        attempts: QuerySet[Attempt] = super().get_queryset(request)
+        return attempts.defer("detail", "denied", "hardening") if _in_list(request) else attempts
+
+
+@admin.register(AttemptText)
+class AttemptTextAdmin(ReadOnlyAdmin):
+    list_display = ("attempt_id",)
+    search_fields = ("=attempt__sample__submission__public_id",)
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AttemptText]:
+        texts: QuerySet[AttemptText] = super().get_queryset(request)
+        return texts.only("attempt_id") if _in_list(request) else texts
+
+
+@admin.register(TaskScore)
+class TaskScoreAdmin(ReadOnlyAdmin):
+    list_display = ("submission", "task", "n", "c", "fraction_sum")
+    list_select_related = ("submission", "task")
+    search_fields = ("=submission__public_id", "=task__task_id")
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[TaskScore]:
+        scores: QuerySet[TaskScore] = super().get_queryset(request)
+        return scores.defer(*_under("task", TASK_TEXTS)) if _in_list(request) else scores
+
+
+def _under(relation: str, names: tuple[str, ...]) -> list[str]:
+    return [f"{relation}__{name}" for name in (*names, "reference_verdict")]

