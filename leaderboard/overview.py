@@ -25,7 +25,7 @@ NEWEST = 8
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkLine:
-    """The newest version of a benchmark. ``ranked``: its ranked rows, best first."""
+    """The newest version of a benchmark. ``ranked``: its ranked rows."""
 
     title: str
     slug: str
@@ -73,8 +73,7 @@ def benchmark_lines(viewer: Viewer) -> list[BenchmarkLine]:
 
 def _line(version: BenchmarkVersion, tasks: int, rows: list[Row]) -> BenchmarkLine:
     shown = ranked(representing(rows))
-    placed = sorted((row for row in shown if row.rank), key=lambda row: (row.rank, row.model))
-    rest = [row for row in shown if not row.rank]
+    placed = [row for row in shown if row.rank is not None]
     return BenchmarkLine(
         title=version.benchmark.title,
         slug=version.benchmark.slug,
@@ -82,8 +81,8 @@ def _line(version: BenchmarkVersion, tasks: int, rows: list[Row]) -> BenchmarkLi
         published=version.published,
         tasks=tasks,
         ranked=tuple(placed),
-        unranked=len(rest),
-        finding=finding(placed, rest, "pass@1"),
+        unranked=len(shown) - len(placed),
+        finding=finding(shown, "pass@1"),
         last_result=max((row.finished_at for row in rows if row.finished_at), default=None),
     )
 

@@ -19,6 +19,7 @@ from leaderboard.rows import (
     task_counts,
     with_sealed,
 )
+from leaderboard.words import Finding, finding
 
 SORTS = (
     "score",
@@ -45,7 +46,8 @@ class Choices(TypedDict, total=False):
 class Board:
     """One benchmark version's models: ``ranked`` and, below the line, ``unranked``.
 
-    ``models`` counts them before the filter ``q``; ``ks`` are the k with a value in any row.
+    ``models`` counts them and ``finding`` speaks of them as before the filter ``q``; ``ks`` are
+    the k with a value in any row.
     """
 
     benchmark: str
@@ -58,6 +60,7 @@ class Board:
     timeouts: TimeoutPolicy
     ks: tuple[int, ...]
     models: int
+    finding: Finding
     ranked: tuple[Row, ...]
     unranked: tuple[Row, ...]
 
@@ -119,6 +122,7 @@ def board(version: BenchmarkVersion, **choices: Unpack[Choices]) -> Board:
         timeouts=timeouts,
         ks=ks,
         models=len(rows),
+        finding=finding(rows, f"pass@{score}"),
         ranked=tuple(row for row in shown if row.rank is not None),
         unranked=tuple(row for row in shown if row.rank is None),
     )

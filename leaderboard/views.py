@@ -17,7 +17,6 @@ from leaderboard import cards, overview, queries
 from leaderboard.charts import axis_for
 from leaderboard.export import FORMATS
 from leaderboard.figures import KS
-from leaderboard.words import finding
 
 TASKS_PER_PAGE = 50
 SORT_LABELS = {
@@ -25,6 +24,7 @@ SORT_LABELS = {
     "name": "name",
     "fraction": "mean fraction",
     "solved": "tasks solved",
+    "n": "samples per task",
     "coverage": "coverage",
     "created": "upload date",
 }
@@ -73,15 +73,21 @@ def board(request: HttpRequest, slug: str, number: int | None = None) -> HttpRes
         "versions": visible_versions(request.user).filter(benchmark=version.benchmark),
         "board": shown,
         "axis": axis_for(row.figures.interval for row in (*shown.ranked, *shown.unranked)),
-        "finding": finding(shown.ranked, shown.unranked, f"pass@{shown.score}"),
         "score_label": f"pass@{shown.score}",
         "pass_columns": columns,
         "columns": FIXED_COLUMNS + len(columns),
         "all_ks": sorted({*shown.ks, shown.score}),
-        "sorts": SORT_LABELS,
+        "sorts": _sort_options(shown),
         "outcomes": [outcome.value for outcome in Outcome],
     }
     return render(request, "leaderboard/board.html", context)
+
+
+def _sort_options(shown: queries.Board) -> dict[str, str]:
+    """What the list offers, and the order in force if a header set another."""
+    key = shown.sort.removeprefix("-")
+    label = SORT_LABELS.get(key) or key.replace("pass", "pass@")
+    return SORT_LABELS | {shown.sort: f"{label}, turned round" if key != shown.sort else label}
 
 
 def _choices(request: HttpRequest) -> queries.Choices:

@@ -22,9 +22,10 @@ class Finding:
     rest: str = ""
 
 
-def finding(ranked: Sequence[Row], unranked: Sequence[Row], label: str) -> Finding:
+def finding(rows: Sequence[Row], label: str) -> Finding:
     """What the order of a board means; ``label`` names the score, such as pass@1."""
-    if not ranked and not unranked:
+    ranked = [row for row in rows if row.rank is not None]
+    if not rows:
         return Finding("No model has a public result here yet.")
     if not ranked:
         return Finding(
@@ -59,12 +60,12 @@ def _overlap(leaders: Sequence[Row], ranked: Sequence[Row]) -> str:
     near = [row for row in others if row.figures.interval and row.figures.interval.high >= held.low]
     if not near:
         return "No other model's 95 % interval reaches its own."
-    count = "1 other model" if len(near) == 1 else f"{len(near)} other models"
-    verb = "reaches" if len(near) == 1 else "reach"
-    return (
-        f"The 95 % interval of {count} {verb} its own, so on these tasks "
-        "the order at the top is not decisive."
+    said = (
+        "The 95 % interval of 1 other model reaches"
+        if len(near) == 1
+        else f"The 95 % intervals of {len(near)} other models reach"
     )
+    return f"{said} its own, so on these tasks the order at the top is not decisive."
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
