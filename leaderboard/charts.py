@@ -102,7 +102,7 @@ def spread(values: Sequence[float]) -> SafeString:
 
 
 def task_strip(fractions: Sequence[float | None]) -> SafeString:
-    """One cell per task in task order, darker for a higher fraction; missing tasks left open."""
+    """One cell per task in task order, stronger for a higher fraction; missing tasks left open."""
     width = 100 / max(len(fractions), 1)
     cells = format_html_join(
         "",

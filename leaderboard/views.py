@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from grading.engine import limits
+from grading.engine import denylist, limits
 from grading.engine.outcome import GRADER_VERSION, Outcome
 from grading.permissions import version_or_404, visible_versions
 from leaderboard import cards, overview, queries
@@ -133,5 +133,5 @@ def model(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def method(request: HttpRequest) -> HttpResponse:
-    context = {"limits": limits, "grader": GRADER_VERSION, "outcomes": list(Outcome), "ks": KS}
+    context = {"limits": limits, "grader": GRADER_VERSION, "denied": denylist.DEFAULT, "ks": KS}
     return render(request, "leaderboard/method.html", context)
