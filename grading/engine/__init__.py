@@ -9,9 +9,10 @@
 
 from grading.engine.extract import extract
 from grading.engine.grade import grade
+from grading.engine.interpreter import resolve_python
 from grading.engine.outcome import Outcome, PlatformError, Verdict
 from grading.engine.passk import pass_at_k
-from grading.engine.sandbox import ExecResult, Sandbox, resolve_python
+from grading.engine.sandbox import ExecResult, Sandbox
 from grading.engine.task import Generation, Task
 
 __all__ = [

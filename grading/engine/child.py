@@ -28,7 +28,7 @@ from grading.engine.workdir import remove_tree
 
 CAPTURE_VARIABLE = "EVALSITE_CAPTURE_FD"
 KILL_S = 5.0
-_POLL_S = 0.002
+_POLL_S = 0.0005
 _PR_SET_CHILD_SUBREAPER = 36
 
 logger = logging.getLogger(__name__)
