@@ -28,22 +28,30 @@ class Turnstile:
         self._main = os.path.join(directory, "cells.lock")
         self._wait_s = wait_s
         self._alone = False
+        self._inside: set[int] = set()
 
     def enter(self) -> Callable[[], None]:
         """Wait until nobody is alone, then count as running; call the result to leave.
 
-        Inside :meth:`solo` of the same object there is nothing to wait for. Raises
-        PlatformError after ``wait_s`` seconds.
+        Inside :meth:`solo` of the same object there is nothing to wait for, and who counts as
+        running passes the gate again: whoever wants to be alone waits for them, so waiting for
+        that one would never end. Raises PlatformError after ``wait_s`` seconds.
         """
         if self._alone:
             return _nothing
         deadline = time.monotonic() + self._wait_s
-        gate = _lock(self._gate, fcntl.LOCK_SH, deadline)
+        gate = None if self._inside else _lock(self._gate, fcntl.LOCK_SH, deadline)
         try:
             main = _lock(self._main, fcntl.LOCK_SH, deadline)
         finally:
-            os.close(gate)
-        return lambda: os.close(main)
+            if gate is not None:
+                os.close(gate)
+        self._inside.add(main)
+        return lambda: self._leave(main)
+
+    def _leave(self, main: int) -> None:
+        self._inside.discard(main)
+        os.close(main)
 
     @contextmanager
     def shared(self) -> Iterator[None]:

@@ -319,6 +319,22 @@ def test_solo_waits_for_running_cells_and_holds_back_new_ones(tmp_path: Path) ->
         alone.wait_inside()
 
 
+def test_a_judge_starts_while_another_process_waits_for_its_cell_to_end(tmp_path: Path) -> None:
+    mine = Turnstile(str(tmp_path), wait_s=0.1)
+    with mine.shared(), Holder(tmp_path, "solo") as waiting:
+        outsider = Turnstile(str(tmp_path), wait_s=0)
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                with outsider.shared():
+                    assert time.monotonic() < deadline, "solo never shut the gate"
+            except PlatformError:
+                break
+        with mine.shared():
+            pass
+        assert waiting.process.poll() is None
+
+
 def test_cells_start_inside_solo(any_tier: Sandbox) -> None:
     with any_tier.solo():
         assert any_tier.run("").passed
