@@ -8,7 +8,7 @@ import redis
 from django.conf import settings
 
 from evalsite import instance, queueing
-from evalsite.supervisor import Log, StartFailed, Supervisor
+from evalsite.supervisor import Log, Supervisor
 
 
 class Graders:
@@ -27,8 +27,7 @@ class Graders:
         its own. Raises `instance.CannotStart`, `supervisor.StartFailed`.
         """
         if self._own is not None:
-            if self._own.wait(0):
-                raise StartFailed(self._own.failure)
+            self._own.check()
             return
         if _outside_workers():
             return

@@ -144,9 +144,15 @@ class Supervisor:
             self._thread.join()
             raise StartFailed(self.failure)
 
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the instance has ended by itself; True when it has (see ``failure``)."""
-        return self._ended.wait(timeout_s)
+    def check(self) -> None:
+        """Raises `StartFailed` when the instance has given up."""
+        if self._ended.is_set():
+            raise StartFailed(self.failure)
+
+    def serve(self) -> None:
+        """Wait for ever, or until the instance gives up: raises `StartFailed` then."""
+        self._ended.wait()
+        self.check()
 
     def stop(self) -> None:
         """Stop everything in reverse order and wait for it. Safe to call twice."""

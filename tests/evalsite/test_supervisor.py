@@ -137,8 +137,8 @@ def test_a_vital_child_that_keeps_dying_ends_the_instance(
     running = start(
         [python("other", SLEEPER)], [python("web", "raise SystemExit('no port')", vital=True)]
     )
-    assert running.wait(20)
-    assert running.failure == "web died 5 times within a minute; giving up"
+    with pytest.raises(StartFailed, match="web died 5 times within a minute; giving up"):
+        running.serve()
     assert running.pids() == {}
     assert sum(line == "no port" for _, line in lines.all) == 5
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite import banner, instance
 from evalsite.console import Console
-from evalsite.supervisor import StartFailed, Supervisor
+from evalsite.supervisor import StartFailed
 from grading import grader
 from grading.engine.outcome import PlatformError
 
@@ -48,7 +48,8 @@ class Command(BaseCommand):
         password = instance.first_admin()
         with instance.running(plan, console.log) as supervisor:
             self.stdout.write(banner.text(plan, sandbox, password))
-            watch(supervisor)
+            console.say("Ctrl-C stops it.")
+            supervisor.serve()
 
 
 def warn_of_many_workers(plan: instance.Plan, console: Console) -> None:
@@ -58,10 +59,3 @@ def warn_of_many_workers(plan: instance.Plan, console: Console) -> None:
             f"{plan.workers} workers on {cores} cores: programs will wait for each other, and "
             "more of them will reach their time limit and be run again."
         )
-
-
-def watch(supervisor: Supervisor) -> None:
-    """Return on Ctrl-C or SIGTERM; raises `StartFailed` when the instance gives up."""
-    while not supervisor.wait(3600):
-        pass
-    raise StartFailed(supervisor.failure)
