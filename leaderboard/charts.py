@@ -34,13 +34,13 @@ class Axis:
 
 
 def axis_for(intervals: Iterable[Interval | None]) -> Axis:
-    """The narrowest axis in whole fifths that holds every interval."""
+    """The narrowest axis in whole fifths that holds every interval; none has zero width."""
     known = [interval for interval in intervals if interval]
     if not known:
         return Axis()
     low = math.floor(min(one.low for one in known) * 5) / 5
     high = math.ceil(max(one.high for one in known) * 5) / 5
-    return Axis(low, max(high, low + 0.2))
+    return Axis(low, high)
 
 
 def axis_header(axis: Axis) -> SafeString:

@@ -45,6 +45,7 @@ def finding(rows: Sequence[Row], label: str) -> Finding:
 
 
 def _names(rows: Sequence[Row]) -> str:
+    rows = sorted(rows, key=lambda row: row.model.casefold())
     named = [f"{row.model} (synthetic)" if row.synthetic else row.model for row in rows]
     if len(named) > 3:
         named = [*named[:2], f"{len(named) - 2} more"]
