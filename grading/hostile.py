@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -25,6 +26,8 @@ LEXED_CHARS = 24 * 1024
 # Control, format, surrogate, private, unassigned; line and paragraph separators.
 HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 HARMLESS = {"\t", "\n"}
+# Codes that one token names; a run of thousands is one token.
+TOKEN_CODES = 4
 FENCE = re.compile(r"\s*(```|~~~)")
 
 
@@ -51,14 +54,9 @@ def show(text: str) -> SafeString:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    start = 0
-    for position, char in enumerate(text):
-        if char.isalnum() or char == " " or not _hidden(char):
-            continue
-        yield escape(text[start:position])
-        yield _token(char)
-        start = position + 1
-    yield escape(text[start:])
+    for hidden, chars in groupby(text, _hidden):
+        run = "".join(chars)
+        yield _token(run) if hidden else escape(run)
 
 
 @lru_cache(maxsize=4096)
@@ -66,9 +64,11 @@ def _hidden(char: str) -> bool:
     return char not in HARMLESS and unicodedata.category(char) in HIDDEN_CATEGORIES
 
 
-def _token(char: str) -> str:
-    name = unicodedata.name(char, "control character").lower()
-    return format_html('<span class="ctl" title="{}">U+{:04X}</span>', name, ord(char))
+def _token(run: str) -> str:
+    codes = " ".join(f"U+{ord(char):04X}" for char in run[:TOKEN_CODES])
+    more = f" and {len(run) - TOKEN_CODES:,} more" if len(run) > TOKEN_CODES else ""
+    name = unicodedata.name(run[0], "control character").lower()
+    return format_html('<span class="ctl" title="{}">{}{}</span>', name, codes, more)
 
 
 def excerpt(text: str, chars: int) -> SafeString:

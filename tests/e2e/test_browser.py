@@ -1,0 +1,138 @@
+"""Every page in Chromium: no console error, no CSP violation, no axe finding, no sideways scroll."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grading.models import BenchmarkVersion, Submission, Task
+from tests.grading import web_records
+
+pytest.importorskip("playwright", reason="needs the package playwright")
+pytest.importorskip("axe_playwright_python", reason="needs the package axe-playwright-python")
+
+from tests.e2e.browser import SCHEMES, WIDTHS, launched, visiting  # noqa: E402
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+HOSTILE = (
+    "<script>alert(1)</script> </pre><img src=x onerror=alert(2)> \u202e right to left \0 "
+    "\ud800 lone \u200b zero width\n```python\ndef longest(items):\n    return items[0]\n```\n"
+    + "x" * 100_000
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with launched() as started:
+        yield started
+
+
+@dataclass(frozen=True)
+class Site:
+    """What the pages of the tests show."""
+
+    version: BenchmarkVersion
+    done: Submission
+    live: Submission
+    faulty: Submission
+    hidden: Submission
+
+    def pages(self) -> dict[str, int]:
+        """Path and status of every page that anybody can read."""
+        done, live = f"/s/{self.done.public_id}/", f"/s/{self.live.public_id}/"
+        return {
+            "/": 200,
+            "/b/tidepool/": 200,
+            "/b/tidepool/tasks/": 200,
+            "/b/tidepool/tasks/Tidepool-0/": 200,
+            "/m/quillfish-8b/": 200,
+            "/method/": 200,
+            done: 200,
+            f"{done}?sort=-passing": 200,
+            f"{done}samples/?outcome=timeout": 200,
+            f"{done}samples/?outcome=platform": 200,
+            f"{done}Tidepool-0/0/": 200,
+            f"{done}Tidepool-1/0/": 200,
+            f"{done}Tidepool-2/0/": 200,
+            live: 200,
+            f"/s/{self.faulty.public_id}/": 200,
+            f"/s/{self.faulty.public_id}/Tidepool-1/1/": 200,
+            f"/s/{self.hidden.public_id}/Hidden-1/0/": 200,
+            "/b/hidden/tasks/Hidden-1/": 200,
+            "/login/": 200,
+            "/nowhere/": 404,
+        }
+
+    def staff_pages(self) -> dict[str, int]:
+        return {
+            "/submit/": 200,
+            "/crashes/": 200,
+            "/crashes/?exception=Nothing": 200,
+            f"/s/{self.done.public_id}/Tidepool-2/0/": 200,
+            "/admin/": 200,
+            "/admin/grading/benchmark/import/": 200,
+        }
+
+
+@pytest.fixture
+def site() -> Site:
+    rosa = web_records.person("rosa")
+    web_records.person("sam", superuser=True)
+    version = web_records.benchmark(tasks=6)
+    hidden = web_records.benchmark("hidden", hidden=True)
+
+    def half(task: Task, index: int) -> Any:
+        return web_records.mixed(task, index) if index == 0 else None
+
+    def broken(task: Task, index: int) -> Any:
+        return web_records.mixed(task, index) if index == 0 else "bwrap: <b>no</b> namespaces"
+
+    web_records.submission(version, rosa, model="Petrel 9B")
+    return Site(
+        version,
+        web_records.submission(version, rosa, text=HOSTILE),
+        web_records.submission(version, rosa, half, model="Gannet 22B"),
+        web_records.submission(version, rosa, broken, model="Tern 13B"),
+        web_records.submission(hidden, rosa),
+    )
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_public_page_is_clean(
+    browser: Any, live_server: Any, site: Site, scheme: str, width: int
+) -> None:
+    with visiting(browser, live_server.url, scheme, width) as visitor:
+        assert _problems(visitor, site.pages(), scheme, width) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_staff_page_is_clean(
+    browser: Any, live_server: Any, site: Site, scheme: str, width: int
+) -> None:
+    with visiting(browser, live_server.url, scheme, width) as visitor:
+        visitor.sign_in("sam", web_records.PASSWORD)
+        assert _problems(visitor, site.staff_pages(), scheme, width) == []
+
+
+def _problems(visitor: Any, pages: dict[str, int], scheme: str, width: int) -> list[str]:
+    problems = []
+    for path, status in pages.items():
+        visitor.go(path, status)
+        problems += visitor.problems()
+        _keep(visitor, path, scheme, width)
+    return problems
+
+
+def _keep(visitor: Any, path: str, scheme: str, width: int) -> None:
+    """Pictures for a person to look at, where a directory for them is named."""
+    if directory := os.environ.get("EVALSITE_SCREENSHOTS"):
+        name = path.strip("/").replace("/", "_").replace("?", "-").replace("=", "-") or "home"
+        visitor.shoot(Path(directory, f"{name}-{width}-{scheme}.png"))
