@@ -70,9 +70,9 @@ def _overlap(leaders: Sequence[Row], ranked: Sequence[Row]) -> str:
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
-    """``temperature 0.2, prompt style few-shot``; empty where nothing was stated."""
+    """``temperature 0.2, chat``: numbers with their name, texts alone; empty where none is stated."""
     stated = [
-        f"{name.replace('_', ' ')} {value}"
+        value if isinstance(value, str) else f"{name.replace('_', ' ')} {value}"
         for name, value in settings.items()
         if name not in NOT_IN_A_CELL and value not in (None, "")
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -43,6 +44,23 @@ def test_figures_of_a_row():
         Outcome.SYNTAX_ERROR: 10,
     }
     assert result.interval.low < 0.15 < result.interval.high
+
+
+def test_figures_of_a_real_run(shared: Path):
+    verdicts = shared / "reference" / "verdicts" / "mistral7b_humaneval_n10.jsonl"
+    passed: dict[str, list[bool]] = {}
+    for line in verdicts.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        passed.setdefault(row["task_id"], []).append(row["passed"])
+    version = builders.version(tasks=164)
+    scores = [(len(samples), sum(samples)) for samples in passed.values()]
+    result = submission_figures(builders.submission(version, scores=scores)).as_dict()
+    assert {k: f"{value:.6f}" for k, value in result["pass_at_k"].items()} == {
+        "1": "0.325000",
+        "5": "0.403915",
+        "10": "0.432927",
+    }
+    assert (result["samples"], result["graded"]) == (1640, 1640)
 
 
 def test_ranks_and_ties():

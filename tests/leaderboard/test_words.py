@@ -63,6 +63,6 @@ def test_many_leaders_are_counted():
 
 def test_settings_in_a_cell():
     stated = {"temperature": 0.2, "n": 5, "prompt_style": "chat", "notes": "long", "top_p": ""}
-    assert settings_text(stated) == "temperature 0.2, prompt style chat"
+    assert settings_text(stated) == "temperature 0.2, chat"
     assert settings_text({}) == ""
     assert settings_text({"prompt_style": "x" * 100}).endswith("…")
