@@ -70,7 +70,7 @@ def _overlap(leaders: Sequence[Row], ranked: Sequence[Row]) -> str:
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
-    """``temperature 0.2, chat``: numbers with their name, texts alone; empty where none is stated."""
+    """``temperature 0.2, chat``: numbers with their name, texts alone; empty if none is stated."""
     stated = [
         value if isinstance(value, str) else f"{name.replace('_', ' ')} {value}"
         for name, value in settings.items()
