@@ -13,9 +13,9 @@ Frames from the host: ``L`` load, ``Q`` request, ``A`` answer to a callback. Fra
 
 from __future__ import annotations
 
+import posix
 import sys
 
-import posix
 from grading.engine import denylist, inside, wire
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ NO_ID = b"\0" * 8
 MESSAGE_LENGTH = 500
 MAX_NAMES = 2_000
 
-_mro_of = type.__dict__["__mro__"].__get__
+_mro_of: Any = type.__dict__["__mro__"].__get__
 _traceback_of = BaseException.__dict__["__traceback__"].__get__
 _args_of = BaseException.__dict__["args"].__get__
 _builtins = dict(__builtins__ if isinstance(__builtins__, dict) else vars(__builtins__))
@@ -320,7 +320,6 @@ class Cell:
             pass
         return failure
 
-
     def arguments(self, problem: BaseException) -> Any:
         """Nodes of what the exception was raised with, where that is small plain data."""
         try:
@@ -343,11 +342,14 @@ class Source:
 
 def exception_base(cls: type) -> str:
     """Name of the nearest builtin exception class, or an empty string."""
-    mro = _mro_of(cls)
-    for base in mro if BaseException in mro else ():
-        if _builtins.get(wire.class_name(base)) is base:
-            return wire.class_name(base)
-    return ""
+    if BaseException not in _mro_of(cls):
+        return ""
+    names = [wire.class_name(base) for base in _mro_of(cls) if _is_builtin(base)]
+    return names[0]
+
+
+def _is_builtin(cls: type) -> bool:
+    return _builtins.get(wire.class_name(cls)) is cls
 
 
 def frames(problem: BaseException) -> list[list[Any]]:

@@ -19,7 +19,7 @@ from grading.engine.task import BlockPolicy
 
 # Parsing stops when this many characters of one reply went through the parser; a scan of the
 # lines decides after that.
-PARSE_BUDGET = 2_000_000
+PARSE_BUDGET = 1_000_000
 CUT_BACK_TRIES = 200
 
 
@@ -149,27 +149,32 @@ def _choose(
 
 def _with_helpers(candidates: list[_Candidate], chosen: int, provided: frozenset[str]) -> str:
     """The chosen block behind the blocks that define what it, or they, lack."""
-    wanted = {chosen}
-    waiting = [chosen]
+    wanted, waiting = {chosen}, [chosen]
+    known = set(provided)
+    index: dict[str, int] | None = None
     while waiting:
-        tree = candidates[waiting.pop()].tree
-        lacking = source.missing_names(tree) - provided if tree else frozenset()
-        for name in sorted(lacking):
-            if any(name in candidates[index].names for index in wanted):
-                continue
-            helper = _first_defining(candidates, name)
-            if helper is not None:
-                wanted.add(helper)
-                waiting.append(helper)
+        candidate = candidates[waiting.pop()]
+        known |= candidate.names
+        lacking = source.missing_names(candidate.tree) - known if candidate.tree else frozenset()
+        if not lacking:
+            continue
+        if index is None:
+            index = _definitions(candidates)
+        helpers = {index[name] for name in lacking if name in index} - wanted
+        wanted |= helpers
+        waiting += sorted(helpers)
     wanted.remove(chosen)
-    return "\n".join(candidates[index].code for index in [*sorted(wanted), chosen])
+    return "\n".join(candidates[place].code for place in [*sorted(wanted), chosen])
 
 
-def _first_defining(candidates: list[_Candidate], name: str) -> int | None:
+def _definitions(candidates: list[_Candidate]) -> dict[str, int]:
+    """Name -> the first block that is Python and defines it."""
+    found: dict[str, int] = {}
     for index, candidate in enumerate(candidates):
-        if name in candidate.code and candidate.tree and name in candidate.names:
-            return index
-    return None
+        if candidate.tree:
+            for name in candidate.names:
+                found.setdefault(name, index)
+    return found
 
 
 def _cut_back(block: fences.Block, budget: _Budget) -> str:

@@ -45,10 +45,7 @@ def grade(
         address_space_bytes=sandbox.address_space_limit,
         allow_processes=task.allow_processes,
     )
-    if not task.targets:
-        run = Run()
-    else:
-        run = _run(task, program, sandbox, limits, tick)
+    run = _run(task, program, sandbox, limits, tick) if task.targets else Run()
     outcome, detail, failure = _judge_run(task, run, limits)
     return _verdict(task, program, sandbox, limits, run, outcome, detail, failure)
 
@@ -114,9 +111,7 @@ def _judge_run(task: Task, run: Run, limits: Limits) -> tuple[Outcome, str, Fail
     return Outcome.ASSERTION_FAIL, *_first_wrong(task, run, wrong)
 
 
-def _first_wrong(
-    task: Task, run: Run, wrong: list[dict[str, Any]]
-) -> tuple[str, Failure | None]:
+def _first_wrong(task: Task, run: Run, wrong: list[dict[str, Any]]) -> tuple[str, Failure | None]:
     if not wrong:
         raise PlatformError("the judge did not report every target")
     first = wrong[0]
@@ -167,7 +162,7 @@ def _told(failure: dict[str, Any]) -> str:
 
 def _failure(told: dict[str, Any], phase: str) -> Failure:
     """A failure from what cell or judge said; nothing of it is trusted to have a form."""
-    frames = told.get("frames")
+    frames: Any = told.get("frames")
     return Failure(
         phase=phase if phase in ("compile", "import", "entry", "target") else "import",
         exception=clean(str(told.get("exception", "")), NAME_CHARS),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 import posix
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

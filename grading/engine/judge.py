@@ -19,10 +19,10 @@ Runs inside the sandbox; written for Python 3.8.
 
 from __future__ import annotations
 
-import sys
-
 import _ast
 import posix
+import sys
+
 from grading.engine import inside, wire
 from grading.engine.in_place import Diverged
 from grading.engine.remote import Peer, RemoteFunction
@@ -54,7 +54,7 @@ def seeding_import(name: str, *args: Any, **kwargs: Any) -> Any:
 _builtins["__import__"] = seeding_import
 
 
-class Namespace(dict):  # type: ignore[type-arg]
+class Namespace(dict):
     """The globals of set-up code and targets; decides what each name means."""
 
     def __init__(self, peer: Peer, task: Any) -> None:
@@ -237,7 +237,7 @@ class Judge:
             number, args, kwargs = self.peer.decode_parts(message)
             value = self.peer.functions[number][0](*args, **kwargs)
             return ["v", wire.Encoder(self.peer.opaque).encode(value)]
-        except Exception as problem:  # noqa: BLE001 - goes to the program as it would in Python
+        except Exception as problem:
             return ["x", type(problem).__name__, str(problem)[:200]]
 
     def prepare(self, task: Any) -> str:
@@ -245,12 +245,12 @@ class Judge:
         for statement in statements(task["helpers"]):
             try:
                 exec(statement, self.space)
-            except Exception:  # noqa: BLE001, S112 - a helper that cannot run here is the program's
+            except Exception:
                 continue
         try:
             tree = mark_discarded(parse(task["setup"], "exec"))
             exec(compile(tree, "setup", "exec", 0, True), self.space)
-        except BaseException as problem:  # noqa: BLE001 - set-up may run the program
+        except BaseException as problem:
             return "set-up: " + described(problem)
         return ""
 
@@ -305,7 +305,7 @@ class Judge:
             self.detail = "false" + self.last_call()
         except Diverged:
             raise
-        except BaseException as problem:  # noqa: BLE001 - whatever it is, the target is not true
+        except BaseException as problem:
             self.failure = getattr(problem, "_evalsite_failure", None)
             self.detail = described(problem)
             if self.failure is None:
@@ -320,7 +320,7 @@ class Judge:
             if not self.peer.asked or len(shown) > SHOWN_BYTES:
                 return ""
             return "; the last call returned " + plain(self.peer.last)[:200]
-        except Exception:  # noqa: BLE001 - only decoration
+        except Exception:
             return ""
 
 
@@ -334,7 +334,7 @@ def plain(value: Any) -> str:
 def described(problem: BaseException) -> str:
     try:
         text = str(problem)
-    except Exception:  # noqa: BLE001 - its arguments may be stand-ins
+    except Exception:
         text = ""
     name = type(problem).__name__
     failure = getattr(problem, "_evalsite_failure", None)

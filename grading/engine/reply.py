@@ -41,10 +41,17 @@ def normalise(text: str) -> str:
 
 def cut_end_tokens(text: str) -> str:
     """Without the chat end tokens at the very end; unchanged where there are none."""
-    end = text.rstrip()
-    while token := next((token for token in END_TOKENS if end.endswith(token)), None):
-        text = end = end.removesuffix(token).rstrip()
-    return text
+    end, cut = _blanks_before(text, len(text)), len(text)
+    while token := next((token for token in END_TOKENS if text.endswith(token, 0, end)), None):
+        end = cut = _blanks_before(text, end - len(token))
+    return text[:cut]
+
+
+def _blanks_before(text: str, end: int) -> int:
+    """Where the white space that ends at ``end`` begins."""
+    while end and text[end - 1].isspace():
+        end -= 1
+    return end
 
 
 def drop_thoughts(text: str) -> str | None:

@@ -12,7 +12,7 @@ import os
 import select
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grading.engine import runtime, wire
@@ -65,8 +65,9 @@ class Captured:
     def add(self, data: bytes) -> None:
         self.size += len(data)
         room = STREAM_HEAD_BYTES - len(self.head)
-        self.head += data[:room]
-        self.tail = (self.tail + data[room:])[-STREAM_TAIL_BYTES:] if room < len(data) else self.tail
+        self.head += data[: max(room, 0)]
+        if room < len(data):
+            self.tail = (self.tail + data[max(room, 0) :])[-STREAM_TAIL_BYTES:]
 
 
 @dataclass(slots=True)
@@ -159,6 +160,7 @@ class _Session:
         self.result = Run()
         self.judge_errors = Captured()
         self.answered = False
+        self.start_wait_s = 0.0
         self.next_tick = time.monotonic() + _TICK_S
         self.deadline = time.monotonic() + STARTUP_S
         self.readers: dict[int, Callable[[bytes], None]] = {
@@ -191,6 +193,8 @@ class _Session:
                 ) from ended
             if kind != b"U":
                 raise PlatformError(f"the {name} said {kind!r} instead of starting")
+        # Waiting for a core while starting is not the program's.
+        self.start_wait_s = self.cell.child.usage().wait_s or 0.0
         self.deadline = time.monotonic() + self.limits.timeout_s
 
     def converse(self, order: Order, rlimits: list[tuple[int, int]]) -> None:
@@ -360,7 +364,10 @@ class _Session:
 
     def close(self) -> None:
         """Note what the cell used; keep what it printed before it ended."""
-        self.result.usage = self.cell.child.usage()
+        usage = self.cell.child.usage()
+        if usage.wait_s is not None:
+            usage = replace(usage, wait_s=max(0.0, usage.wait_s - self.start_wait_s))
+        self.result.usage = usage
         self.result.returncode = self.cell.child.poll()
         if self.result.ended is not None and not isinstance(self.result.ended, Overflow):
             try:

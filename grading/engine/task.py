@@ -6,6 +6,7 @@ import ast
 import builtins
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from grading.engine.limits import DEFAULT_TIMEOUT_S
 
@@ -86,7 +87,7 @@ def called_names(targets: tuple[str, ...], setup: str = "") -> tuple[str, ...]:
     if own:
         return tuple(dict.fromkeys(own))
     common = set.intersection(*map(set, per_target)) if per_target else set()
-    return tuple(name for name in dict.fromkeys(sum(per_target, [])) if name in common)
+    return tuple(name for name in dict.fromkeys(chain.from_iterable(per_target)) if name in common)
 
 
 def _parse(source: str) -> ast.Module | None:

@@ -16,10 +16,9 @@ what a candidate does to ``builtins`` does not reach it.
 
 from __future__ import annotations
 
-import sys
-from _json import make_encoder, make_scanner, encode_basestring_ascii
-
 import posix
+import sys
+from _json import encode_basestring_ascii, make_encoder, make_scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,16 +97,14 @@ class _Settings:
         raise WireError("constant " + name)
 
 
-_scan = make_scanner(_Settings)
+_scan: Any = make_scanner(_Settings)  # type: ignore[arg-type]
 
 
 def _refuse(value: Any) -> Any:
     raise WireError("not JSON: " + type(value).__name__)
 
 
-_encode = make_encoder(
-    None, _refuse, encode_basestring_ascii, None, ":", ",", False, False, False
-)
+_encode = make_encoder(None, _refuse, encode_basestring_ascii, None, ":", ",", False, False, False)
 
 
 def dumps(value: Any) -> bytes:
@@ -128,7 +125,7 @@ def loads(data: bytes) -> Any:
 
 # --- reading types without running a candidate's code -------------------------------------------
 
-_mro_of = type.__dict__["__mro__"].__get__
+_mro_of: Any = type.__dict__["__mro__"].__get__
 _name_of = type.__dict__["__name__"].__get__
 
 _STDLIB = {
@@ -142,10 +139,7 @@ _DICT_VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.ite
 
 _PLAIN = (int, float, complex, str, bytes, bytearray, list, tuple, set, frozenset, dict)
 
-_BUILTIN_TYPES = {
-    cls: cls.__name__
-    for cls in (bool, object, type, range, type(None), *_PLAIN)
-}
+_BUILTIN_TYPES = {cls: cls.__name__ for cls in (bool, object, type, range, type(None), *_PLAIN)}
 
 
 def class_name(cls: type) -> str:
@@ -182,8 +176,8 @@ def data_base(cls: type) -> type | None:
 class Encoder:
     """Turns values into tagged nodes within one call.
 
-    ``opaque(encoder, value)`` gives the node for what is not data. ``objects`` are the numbered containers in
-    order; a second encoder of the same call starts from those of the first.
+    ``opaque(encoder, value)`` gives the node for what is not data. ``objects`` are the numbered
+    containers in order; a second encoder of the same call starts from those of the first.
     """
 
     def __init__(self, opaque: Callable[[Encoder, Any], Any], objects: Iterable[Any] = ()) -> None:
@@ -256,7 +250,7 @@ class Encoder:
 
     def contents(self, value: Any) -> Any:
         """What a numbered container holds now; nested numbered ones as references."""
-        tag, items = _CONTENTS[_container_base(type(value))]
+        _, items = _CONTENTS[_container_base(type(value))]
         return [self.encode(item) for item in items(value)]
 
     def stdlib(self, name: str, value: Any) -> Any:
@@ -351,7 +345,10 @@ _ENCODERS: dict[type, Callable[[Encoder, Any], Any]] = {
     str: _text_node,
     bytes: _bytes_node,
     tuple: lambda encoder, value: ["tuple", *map(encoder.encode, tuple.__iter__(value))],
-    frozenset: lambda encoder, value: ["frozenset", *map(encoder.encode, frozenset.__iter__(value))],
+    frozenset: lambda encoder, value: [
+        "frozenset",
+        *map(encoder.encode, frozenset.__iter__(value)),
+    ],
     range: lambda encoder, value: ["range", *map(encoder.encode, _range_parts(value))],
     list: _container_encoder(list),
     dict: _container_encoder(dict),
