@@ -13,10 +13,14 @@ import pytest
 import redis
 from pytest_django import Settings
 
+from grading.engine.sandbox import Sandbox
+
 # Before settings are read: no test touches the checkout's own data.
 _DATA_DIR = tempfile.mkdtemp(prefix="evalsite-tests-")
 atexit.register(shutil.rmtree, _DATA_DIR, ignore_errors=True)
 os.environ["EVALSITE_DATA_DIR"] = _DATA_DIR
+# One for all processes of a parallel session: they take turns with runs that want to be alone.
+os.environ.setdefault("EVALSITE_CACHE_DIR", os.path.join(_DATA_DIR, "cache"))
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -28,6 +32,14 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("needs the reference data directory ../shared beside the checkout")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Sandbox:
+    """The strongest sandbox of this machine."""
+    found = Sandbox("tests")
+    found.ensure()
+    return found
 
 
 @pytest.fixture(scope="session")
