@@ -46,7 +46,6 @@ class Figures:
     tasks: int
     covered: int
     full_coverage: bool
-    samples: int
     n_min: int
     n_max: int
     solved: int
@@ -56,11 +55,6 @@ class Figures:
     interval: Interval | None
     mean_fraction: float | None
     outcomes: dict[Outcome, int]
-
-    def share(self, outcome: Outcome) -> float:
-        """Share of this outcome among the graded samples, 0..1."""
-        total = sum(self.outcomes.values())
-        return self.outcomes[outcome] / total if total else 0.0
 
     def why_missing(self, k: int) -> str:
         """Why ``pass_at[k]`` is None, in words; empty where it has a value."""
@@ -86,7 +80,6 @@ def figures(
         tasks=tasks,
         covered=len(per_task),
         full_coverage=0 < tasks == sum(group.tasks for group in groups if group.n),
-        samples=sum(sizes),
         n_min=min(sizes, default=0),
         n_max=max(sizes, default=0),
         solved=sum(c > 0 for _, c in per_task),
