@@ -141,7 +141,7 @@ def _mistakes(node: ast.AST) -> Iterator[Callable[[], None]]:
     if isinstance(node, ast.Constant) and type(node.value) is int:
         yield lambda: setattr(node, "value", int(str(node.value)) + 1)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and len(node.id) > 2:
-        yield lambda: setattr(node, "id", node.id[:-1])
+        yield lambda: setattr(node, "id", f"{node.id}_")
     if isinstance(node, ast.FunctionDef):
         yield lambda: node.body.insert(0, ast.Return(ast.Constant(None)))
     if isinstance(node, ast.FunctionDef | ast.For | ast.If) and len(node.body) > 1:

@@ -1,0 +1,83 @@
+"""`manage.py submit` on a data directory where nothing runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.evalsite.running import manage
+
+pytestmark = [pytest.mark.broker, pytest.mark.sandbox, pytest.mark.slow]
+
+TASKS = [
+    {
+        "task_id": f"add/{number}",
+        "category": "code_exec",
+        "prompt": f"Write add{number}(a, b).",
+        "targets": [f"add{number}(1, 2) == 3", f"add{number}(2, 2) == 4"],
+        "metric_name": "code_exec",
+        "post_process": "extract_code_block",
+        "metadata": {},
+    }
+    for number in (1, 2)
+]
+RIGHT = "```python\ndef add{0}(a, b):\n    return a + b\n```"
+HALF = "def add{0}(a, b):\n    return a * b\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("submit")
+    tasks = directory / "tasks.jsonl"
+    tasks.write_text("".join(json.dumps(task) + "\n" for task in TASKS))
+    done = manage(directory / "data", "import_benchmark", str(tasks), "--slug", "add")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return directory / "data"
+
+
+def upload(path: Path, lines: list[dict[str, object]]) -> str:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def test_it_grades_with_its_own_workers_and_prints_one_object(data: Path, tmp_path: Path) -> None:
+    lines: list[dict[str, object]] = [
+        {"task_id": "add/1", "generation": RIGHT.format(1)},
+        {"task_id": "add/2", "generation": HALF.format(2)},
+    ]
+    file = upload(tmp_path / "up.jsonl", lines)
+    options = ["--benchmark", "add", "--model", "m", "--setting", "temperature=0.2"]
+    done = manage(data, "submit", file, *options, "--wait", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["state"] == "done"
+    assert result["samples"] == 2
+    assert {name: count for name, count in result["outcomes"].items() if count} == {
+        "pass": 1,
+        "assertion_fail": 1,
+    }
+    assert result["pass_at_k"] == {"1": 0.5}
+    assert result["mean_fraction"] == 0.75
+    assert "Graded 2 of 2 samples" in done.stderr
+    again = manage(data, "submit", file, *options, "--wait", "--json")
+    assert json.loads(again.stdout) == result, "the same file is the same submission"
+
+
+def test_a_bad_file_is_reported_by_line_and_stores_nothing(data: Path, tmp_path: Path) -> None:
+    file = upload(tmp_path / "bad.jsonl", [{"task_id": "add/9", "generation": "x"}])
+    done = manage(data, "submit", file, "--benchmark", "add", "--model", "bad", "--json")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "bad.jsonl: 1 problem" in done.stderr
+    assert "line 1: task_id unknown task" in done.stderr
+    count = "from grading.models import LanguageModel as M; print(M.objects.filter(name='bad'))"
+    assert "<QuerySet []>" in manage(data, "shell", "--no-imports", "-c", count).stdout
+
+
+def test_an_unknown_benchmark_is_told_what_there_is(data: Path, tmp_path: Path) -> None:
+    file = upload(tmp_path / "up.jsonl", [])
+    done = manage(data, "submit", file, "--benchmark", "nope", "--model", "m")
+    assert done.returncode == 1
+    assert "No benchmark 'nope'; there are: add." in done.stderr
