@@ -81,17 +81,17 @@ def _in_closed_pair(position: int, blocks: list[fences.Block]) -> bool:
 def _last_close(text: str, blocks: list[fences.Block]) -> int | None:
     starts = [block.start for block in blocks]
     position = text.rfind(END_OF_THINK)
-    line_start, spans = -1, _Spans("")
+    line_start, spans = len(text), _Spans("")
     while position >= 0:
         index = bisect_right(starts, position) - 1
         if index >= 0 and position < blocks[index].end:
             position = text.rfind(END_OF_THINK, 0, starts[index])
             continue
-        start = text.rfind("\n", 0, position) + 1
-        if start != line_start:
+        if position < line_start:
+            line_start = text.rfind("\n", 0, position) + 1
             end = text.find("\n", position)
-            line_start, spans = start, _Spans(text[start : end if end >= 0 else len(text)])
-        if not spans.holds(position - start):
+            spans = _Spans(text[line_start : end if end >= 0 else len(text)])
+        if not spans.holds(position - line_start):
             return position
         position = text.rfind(END_OF_THINK, 0, position)
     return None

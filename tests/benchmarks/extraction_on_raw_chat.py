@@ -1,3 +1,4 @@
+# ruff: noqa: T201
 """Count how many of 1,148 raw chat answers pass HumanEval's own check after extraction.
 
 Runs each program in a plain fresh interpreter (no sandbox) and compares with the stored
@@ -68,7 +69,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--show", action="store_true", help="print what another rule would pass")
     show = parser.parse_args().show
-    problems = {row["task_id"]: row for row in rows(SHARED / "data/tasks_humaneval/HumanEval.jsonl.gz")}
+    problems = {
+        row["task_id"]: row for row in rows(SHARED / "data/tasks_humaneval/HumanEval.jsonl.gz")
+    }
     reference_file = SHARED / "reference/verdicts/extraction_raw_chat_humaneval.jsonl"
     reference = {
         (row["set"], row["task_id"]): row
