@@ -123,7 +123,9 @@ def _capped(text: str) -> tuple[list[str], str]:
     if len(text) > SHOWN_CHARS or text.count("\n", 0, SHOWN_CHARS) > SHOWN_LINES:
         notes.append(f"{len(text):,} characters, shown up to line {len(lines):,}")
     if long:
-        notes.append(f"{long:,} lines cut at {LINE_CHARS:,} characters")
+        notes.append(
+            f"{long:,} {'line' if long == 1 else 'lines'} cut at {LINE_CHARS:,} characters"
+        )
     return shown, "; ".join(notes)
 
 

@@ -358,6 +358,9 @@ def _task_rows(submission: Submission) -> list[TaskRow]:
 
 
 def _facts(submission: Submission) -> tuple[list[RunFact], float | None]:
+    """Conditions by number of samples; share of the targets that were asked which were sealed."""
+    # Only here was every target asked.
+    asked = Q(current_attempt__outcome__in=[Outcome.PASS.value, Outcome.ASSERTION_FAIL.value])
     groups = (
         _graded(submission)
         .values_list(
@@ -367,14 +370,14 @@ def _facts(submission: Submission) -> tuple[list[RunFact], float | None]:
         )
         .annotate(
             samples=Count("pk"),
-            sealed=Sum("current_attempt__sealed"),
-            targets=Sum("current_attempt__total"),
+            sealed=Sum("current_attempt__sealed", filter=asked, default=0),
+            targets=Sum("current_attempt__total", filter=asked, default=0),
         )
         .order_by("-samples")
     )
     facts, sealed, targets = [], 0, 0
-    for tier, python, version, samples, sealed_here, targets_here in groups:
-        facts.append(RunFact(tier, python, version, samples))
+    for *fact, sealed_here, targets_here in groups:
+        facts.append(RunFact(*fact))
         sealed, targets = sealed + sealed_here, targets + targets_here
     return facts, sealed / targets if targets else None
 

@@ -38,6 +38,12 @@ def brief(text: str) -> SafeString:
     return hostile.excerpt(text, 160)
 
 
+@register.filter
+def words(name: str) -> str:
+    """``prompt_style`` -> ``Prompt style``."""
+    return name.replace("_", " ").capitalize()
+
+
 @register.simple_tag
 def python_inline(text: str) -> SafeString:
     """One target, highlighted; line ends kept as such."""

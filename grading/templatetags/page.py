@@ -60,6 +60,8 @@ def main_nav(context: Context) -> dict[str, Any]:
     user = getattr(request, "user", None)
     if user is not None and user.is_staff:
         links.append(("Crashes", "crashes", ("/crashes/",)))
+    if user is not None and user.is_superuser:
+        links.append(("Queue", "django_rq:home", ("/admin/queues/",)))
     return {"items": [_item(path, *link) for link in links]}
 
 
@@ -75,14 +77,11 @@ def grader_version() -> int:
     return GRADER_VERSION
 
 
-@register.inclusion_tag("partials/sort_head.html", takes_context=True)
-def sort_head(
-    context: Context, label: str, name: str, sort: str, numeric: bool = False
-) -> dict[str, Any]:
+@register.inclusion_tag("partials/sort_head.html")
+def sort_head(label: str, name: str, sort: str, numeric: bool = False) -> dict[str, Any]:
     """Column header with a link that sorts by it; a second press turns the order around."""
     descending = sort == f"-{name}"
     return {
-        "request": context["request"],
         "label": label,
         "numeric": numeric,
         "order": "descending" if descending else "ascending" if sort == name else "",
