@@ -72,7 +72,7 @@ def _run(
         # Once may be bad luck; a second time it is the program's doing.
         run = session.run(order, sandbox, limits, tick)
     elif starved(run, limits):
-        with sandbox.solo():
+        with sandbox.solo(tick):
             run = session.run(order, sandbox, limits, tick)
     return run
 

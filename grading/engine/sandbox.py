@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -128,13 +128,21 @@ class Sandbox:
         """(resource number, value) pairs a process of this sandbox is to set on itself."""
         return rlimits(limits, self._get().running)
 
-    def start(self, args: Sequence[str], *, extra_env: Mapping[str, str] | None = None) -> Child:
+    def start(
+        self,
+        args: Sequence[str],
+        *,
+        extra_env: Mapping[str, str] | None = None,
+        tick: Callable[[], None] | None = None,
+    ) -> Child:
         """Start the interpreter with ``args``; it has to limit itself by :meth:`rlimits`.
 
         Waits while a :meth:`solo` block is open elsewhere on this host, and counts as
-        running until the child is killed. Raises PlatformError.
+        running until the child is killed; ``tick`` is called about once a second while it
+        waits. Raises PlatformError.
         """
-        return self._launch(self._get().view, [self.python, *FLAGS, *args], extra_env)
+        command = [self.python, *FLAGS, *args]
+        return self._launch(self._get().view, command, extra_env, tick=tick)
 
     def _launch(
         self,
@@ -142,10 +150,11 @@ class Sandbox:
         command: Sequence[str],
         extra_env: Mapping[str, str] | None,
         capture: bool = True,
+        tick: Callable[[], None] | None = None,
     ) -> Child:
         ready = self._get()
         env = self._env | dict(extra_env or {})
-        leave = ready.turnstile.enter()
+        leave = ready.turnstile.enter(tick)
         try:
             return launch(ready.isolation, view, command, env, capture=capture, on_end=leave)
         except PlatformError:
@@ -192,9 +201,12 @@ class Sandbox:
             yield
 
     @contextmanager
-    def solo(self) -> Iterator[None]:
-        """Be the only one on this host to start cells; waits for the running ones to end."""
-        with self._get().turnstile.solo():
+    def solo(self, tick: Callable[[], None] | None = None) -> Iterator[None]:
+        """Be the only one on this host to start cells; waits for the running ones to end.
+
+        ``tick`` is called about once a second while it waits.
+        """
+        with self._get().turnstile.solo(tick):
             yield
 
     def _get(self) -> _Ready:

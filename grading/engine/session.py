@@ -111,7 +111,7 @@ def run(
     has given a value.
     """
     boot = ["-c", runtime.BOOT]
-    with sandbox.start(boot) as cell, sandbox.start(boot) as judge:
+    with sandbox.start(boot, tick=tick) as cell, sandbox.start(boot, tick=tick) as judge:
         session = _Session(cell, judge, limits, tick)
         session.send_images(sandbox.python_version)
         session.await_start()

@@ -15,7 +15,10 @@ from contextlib import contextmanager
 
 from grading.engine.outcome import PlatformError
 
+Tick = Callable[[], None]
+
 _LOOK_S = 0.01
+_TICK_S = 1.0
 # Longer than any run may take, so that a stuck holder delays others but does not stop them.
 WAIT_S = 120.0
 
@@ -30,19 +33,20 @@ class Turnstile:
         self._alone = False
         self._inside: set[int] = set()
 
-    def enter(self) -> Callable[[], None]:
+    def enter(self, tick: Tick | None = None) -> Callable[[], None]:
         """Wait until nobody is alone, then count as running; call the result to leave.
 
         Inside :meth:`solo` of the same object there is nothing to wait for, and who counts as
         running passes the gate again: whoever wants to be alone waits for them, so waiting for
-        that one would never end. Raises PlatformError after ``wait_s`` seconds.
+        that one would never end. ``tick`` is called about once a second while waiting. Raises
+        PlatformError after ``wait_s`` seconds.
         """
         if self._alone:
             return _nothing
         deadline = time.monotonic() + self._wait_s
-        gate = None if self._inside else _lock(self._gate, fcntl.LOCK_SH, deadline)
+        gate = None if self._inside else _lock(self._gate, fcntl.LOCK_SH, deadline, tick)
         try:
-            main = _lock(self._main, fcntl.LOCK_SH, deadline)
+            main = _lock(self._main, fcntl.LOCK_SH, deadline, tick)
         finally:
             if gate is not None:
                 os.close(gate)
@@ -63,16 +67,16 @@ class Turnstile:
             leave()
 
     @contextmanager
-    def solo(self) -> Iterator[None]:
+    def solo(self, tick: Tick | None = None) -> Iterator[None]:
         """Keep all other starts of this host out and wait until the current ones have ended.
 
-        The caller must not have a running child itself. Raises PlatformError after
-        ``wait_s`` seconds.
+        The caller must not have a running child itself. ``tick`` is called about once a second
+        while waiting. Raises PlatformError after ``wait_s`` seconds.
         """
         deadline = time.monotonic() + self._wait_s
-        gate = _lock(self._gate, fcntl.LOCK_EX, deadline)
+        gate = _lock(self._gate, fcntl.LOCK_EX, deadline, tick)
         try:
-            main = _lock(self._main, fcntl.LOCK_EX, deadline)
+            main = _lock(self._main, fcntl.LOCK_EX, deadline, tick)
             self._alone = True
             try:
                 yield
@@ -87,9 +91,10 @@ def _nothing() -> None:
     """Leave a turnstile that was not entered."""
 
 
-def _lock(path: str, kind: int, deadline: float) -> int:
+def _lock(path: str, kind: int, deadline: float, tick: Tick | None) -> int:
     """A descriptor holding the lock; closing it releases the lock."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    next_tick = time.monotonic() + _TICK_S
     while True:
         try:
             fcntl.flock(fd, kind | fcntl.LOCK_NB)
@@ -98,4 +103,7 @@ def _lock(path: str, kind: int, deadline: float) -> int:
             if time.monotonic() >= deadline:
                 os.close(fd)
                 raise PlatformError(f"waited too long for {path}") from None
+        if tick is not None and time.monotonic() >= next_tick:
+            next_tick = time.monotonic() + _TICK_S
+            tick()
         time.sleep(_LOOK_S)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from grading.engine import turnstile
 from grading.engine.isolation import TIERS
 from grading.engine.limits import OUTPUT_BYTES, Limits
 from grading.engine.outcome import PlatformError
@@ -301,6 +302,21 @@ def test_solo_keeps_others_out_until_its_holder_dies(tmp_path: Path) -> None:
         other.process.wait()
         with mine.shared():
             pass
+
+
+def test_who_waits_is_called_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turnstile, "_TICK_S", 0.01)
+    ticks: list[str] = []
+    mine = Turnstile(str(tmp_path), wait_s=0.2)
+    with Holder(tmp_path, "shared") as other:
+        other.wait_inside()
+        with pytest.raises(PlatformError), mine.solo(lambda: ticks.append("solo")):
+            pass
+    with Holder(tmp_path, "solo") as other:
+        other.wait_inside()
+        with pytest.raises(PlatformError):
+            mine.enter(lambda: ticks.append("enter"))
+    assert set(ticks) == {"solo", "enter"}
 
 
 def test_solo_waits_for_running_cells_and_holds_back_new_ones(tmp_path: Path) -> None:
