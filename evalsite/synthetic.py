@@ -17,7 +17,7 @@ SAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One synthetic model: ``mistakes`` is the chance that a sample of a middling task is wrong,
+    """One synthetic model: ``mistakes`` is the chance that a sample of an average task is wrong,
     ``broken`` that it does not compile, ``chatty`` that it is wrapped in prose.
     """
 
@@ -28,9 +28,9 @@ class Profile:
 
 
 PROFILES = (
-    Profile("Synthetic A (demo)", mistakes=0.25, broken=0.00, chatty=0.9),
+    Profile("Synthetic A (demo)", mistakes=0.30, broken=0.00, chatty=0.9),
     Profile("Synthetic B (demo)", mistakes=0.50, broken=0.02, chatty=0.5),
-    Profile("Synthetic C (demo)", mistakes=0.80, broken=0.06, chatty=0.2),
+    Profile("Synthetic C (demo)", mistakes=0.90, broken=0.06, chatty=0.2),
 )
 
 
@@ -57,7 +57,7 @@ def _lines(profile: Profile, tasks: Iterable[Solved], samples: int) -> Iterator[
 def generation(profile: Profile, task: Solved, index: int) -> str:
     """What the synthetic model ``profile`` answers to ``task`` at its ``index``-th try."""
     # Some tasks are hard for everybody, so that more tries do not always help.
-    difficulty = random.Random(task.task_id).uniform(0.2, 1.8)
+    difficulty = random.Random(task.task_id).expovariate(1)
     dice = random.Random(f"{profile.name}/{task.task_id}/{index}")
     program = ast.unparse(ast.parse(task.program))
     if dice.random() < profile.mistakes * difficulty:

@@ -17,7 +17,7 @@ from grading.engine import humaneval
 from grading.engine.jsonl import ProblemLog
 from grading.models import BenchmarkVersion, LanguageModel, Sample, Submission
 
-CERTAIN = Profile("certain", mistakes=9.0, broken=0.0, chatty=0.0)
+CERTAIN = Profile("certain", mistakes=1e9, broken=0.0, chatty=0.0)
 RIGHT = Profile("right", mistakes=0.0, broken=0.0, chatty=1.0)
 
 
