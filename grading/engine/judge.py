@@ -142,7 +142,8 @@ def called_names(tree: Any) -> set[str]:
 
 def mark_discarded(tree: Any) -> Any:
     """Wrap each statement that is nothing but ``name(...)`` into ``with __discard__("name")``."""
-    for node in nodes_of(tree):
+    # A list first: what is put in holds a statement of the same form.
+    for node in list(nodes_of(tree)):
         for field in ("body", "orelse", "finalbody"):
             body = getattr(node, field, None)
             if isinstance(body, list):
@@ -153,8 +154,6 @@ def mark_discarded(tree: Any) -> Any:
 def wrap_discarded(node: Any) -> Any:
     call = node.value if isinstance(node, _ast.Expr) else None
     if not (isinstance(call, _ast.Call) and isinstance(call.func, _ast.Name)):
-        return node
-    if call.func.id == DISCARD:
         return node
     place = {
         "lineno": node.lineno,
