@@ -416,8 +416,9 @@ FORGERIES = {
     "patched builtins": "import builtins\nbuiltins.eval = builtins.exec = lambda *a: True\n"
     "builtins.all = lambda x: True\ndef f(x): return None",
     "result frames": "import os\nfor fd in range(3, 64):\n"
-    " try: os.write(fd, b'T' + bytes(8) + (26).to_bytes(4, 'big') + b'{\"index\":0,\"true\":1}     ')\n"
-    " except OSError: pass\ndef f(x): return None",
+    " for kind in (b'T', b'R', b'E', b'D'):\n"
+    "  try: os.write(fd, kind + bytes(11) + b'\\x08[1,true]')\n"
+    "  except OSError: pass\ndef f(x): return None",
     "early exit": "import os, atexit\natexit.register(print, 'PASS')\ndef f(x): os._exit(0)",
     "raises skip": "class AssertionError2(Exception): pass\ndef f(x): raise SystemExit(0)",
     "mutates expected": "def f(x):\n try: x.append(42)\n except Exception: pass\n return x",
