@@ -3,11 +3,15 @@
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
+from django_rq.stats_views import stats_json
 from django_rq.urls import get_admin_urlpatterns
 
 from evalsite import health, views
 
-dashboard = get_admin_urlpatterns(view_wrapper=views.superusers_only)
+dashboard = [
+    path("stats.json", views.superusers_only(stats_json), name="home_json"),
+    *get_admin_urlpatterns(view_wrapper=views.superusers_only),
+]
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
