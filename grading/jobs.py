@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from evalsite import queueing
-from grading import benchmarks, chunks, grader, verdicts
+from grading import benchmarks, chunks, grader, references, verdicts
 from grading.engine import canary
 from grading.engine.outcome import PlatformError
 from grading.models import BenchmarkVersion
@@ -42,9 +42,10 @@ def grade_chunk(chunk_id: int) -> None:
 
 
 def grade_references(version_id: int) -> None:
-    """Grade the reference solutions of a benchmark version."""
+    """Grade the reference solutions of a benchmark version that have no verdict yet."""
     version = BenchmarkVersion.objects.get(pk=version_id)
     benchmarks.grade_references(version, grader.sandbox())
+    references.answered(version)
 
 
 def _grade_sample(lease: chunks.Lease, sample_id: int) -> bool:

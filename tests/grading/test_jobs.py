@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
+from django.db import connections
 from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
@@ -114,7 +117,7 @@ def test_a_worker_that_is_asked_to_stop_puts_the_rest_back(
     def grade(*_: Any, **__: Any) -> Verdict:
         os.kill(os.getppid(), signal.SIGTERM)
         while not queueing.stopping():
-            signal.pause()
+            time.sleep(0.005)
         return verdict()
 
     use_grade(grade)
@@ -130,6 +133,42 @@ def test_a_worker_that_is_asked_to_stop_puts_the_rest_back(
     work("w1-2")
     assert Attempt.objects.count() == 5
     assert {attempt.worker for attempt in Attempt.objects.all()} == {"w0-1", "w1-2"}
+
+
+@pytest.mark.broker
+def test_a_horse_dies_with_its_worker_and_the_sample_gets_a_second_try(
+    client: redis.Redis, use_grade: Callable[[Grade], None]
+) -> None:
+    def grade(*_: Any, **__: Any) -> Verdict:
+        client.set("horse", os.getpid())
+        os.kill(os.getppid(), signal.SIGKILL)
+        signal.pause()
+        return verdict()
+
+    use_grade(grade)
+    submission = stored_submission(tasks=1, per_task=5, per_chunk=5)
+    chunks.start(submission)
+    connections.close_all()
+    worker = os.fork()
+    if worker == 0:
+        try:
+            queueing.worker("w0-1").work(burst=True, logging_level="CRITICAL")
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]) == -signal.SIGKILL
+    horse = Path("/proc") / client.get("horse").decode()
+    deadline = time.monotonic() + 20
+    while horse.exists() and "Z" not in (horse / "stat").read_text().split()[2]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    (in_flight,) = submission.samples.filter(started_at__isnull=False)
+    age_chunks()
+    assert sweep.sweep_once().recovered == 1
+    use_grade(passing)
+    work("w1-2")
+    retried = Attempt.objects.get(kind="retry")
+    assert (retried.sample_id, retried.worker) == (in_flight.pk, "w1-2")
+    assert Attempt.objects.count() == 5
 
 
 @pytest.mark.broker
