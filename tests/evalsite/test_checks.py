@@ -36,7 +36,7 @@ def found(settings: object, **values: object) -> list[str]:
 def test_a_broker_elsewhere_needs_password_and_encryption(
     settings: object, url: str, ids: list[str]
 ) -> None:
-    assert found(settings, REDIS_URL=url) == ids
+    assert found(settings, REDIS_URL=url, HTTPS=True) == ids
 
 
 def test_debug_pages_stay_at_home(settings: object) -> None:
