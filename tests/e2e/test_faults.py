@@ -194,7 +194,7 @@ def instance(
 ) -> Iterator[Instance]:
     for arguments in (
         ["manage.py", "migrate", "--verbosity", "0"],
-        ["manage.py", "import_benchmark", "humaneval"],
+        ["manage.py", "import_benchmark", "humaneval", "--skip-references"],
         ["-c", ACCEPT, str(shared / UPLOAD)],
     ):
         subprocess.run([sys.executable, *arguments], cwd=ROOT, env=env, check=True, timeout=300)

@@ -11,7 +11,6 @@ import random
 import signal
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,13 @@ from grading import chunks, grader, jobs, sweep
 from grading.engine import canary
 from grading.engine.outcome import Outcome, PlatformError, Verdict
 from grading.models import Attempt, Chunk, Sample, TaskScore
-from tests.grading.pipeline_records import stored_submission, verdict
+from tests.grading.pipeline_records import age_chunks, stored_submission, verdict, work
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    # A worker forks beside the thread that listens for commands, as it does in production.
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+]
 Grade = Callable[..., Verdict]
 
 
@@ -49,19 +52,6 @@ def client(broker_url: str) -> Iterator[redis.Redis]:
 
 def passing(*_: Any, **__: Any) -> Verdict:
     return verdict()
-
-
-def work(name: str) -> None:
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    queueing.worker(name).work(burst=True, logging_level="CRITICAL")
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-
-
-def age_chunks() -> None:
-    past = timezone.now() - timedelta(minutes=1)
-    Chunk.objects.filter(queued_at__isnull=False).update(queued_at=past)
-    Chunk.objects.filter(lease_until__isnull=False).update(lease_until=past)
 
 
 def queued_chunk(**shape: int) -> int:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 import pytest
 import redis
 from django.core.management import call_command
-from django.utils import timezone
 from pytest_django import Settings
 
 from evalsite import queueing
 from grading import chunks, references, sweep
 from grading.models import Chunk, Sample, Submission
-from tests.grading.pipeline_records import first_lease, stored_submission, stored_version
+from tests.grading.pipeline_records import (
+    age_chunks,
+    first_lease,
+    stored_submission,
+    stored_version,
+)
 
 pytestmark = [pytest.mark.broker, pytest.mark.django_db(transaction=True)]
 
@@ -23,13 +26,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.django_db(transaction=True)]
 def client(broker_url: str) -> Iterator[redis.Redis]:
     with redis.Redis.from_url(broker_url) as client:
         yield client
-
-
-def age_chunks() -> None:
-    """Let every queued chunk have been queued, and every lease run out, a minute ago."""
-    past = timezone.now() - timedelta(minutes=1)
-    Chunk.objects.filter(queued_at__isnull=False).update(queued_at=past)
-    Chunk.objects.filter(lease_until__isnull=False).update(lease_until=past)
 
 
 def queued() -> set[int]:
