@@ -20,6 +20,10 @@ from grading.models import Attempt, AttemptText, Benchmark, Generation, Sample, 
 PHASES_BEFORE_TARGETS = {"compile", "import"}
 
 
+# How the judge begins the detail of a target that is false without a call having raised.
+FALSE_WORDS = ("false", "AssertionError", "holds only")
+
+
 @dataclass(frozen=True, slots=True)
 class TargetLine:
     """A target and what came of it; ``true`` None means it was never asked."""
@@ -33,7 +37,8 @@ class TargetLine:
 
     @property
     def raised(self) -> bool:
-        return self.true is False and self.detail.startswith("raised")
+        """Whether a call raised; the judge says in other words that the target was just false."""
+        return self.true is False and not self.detail.startswith(FALSE_WORDS)
 
 
 @dataclass(frozen=True, slots=True)

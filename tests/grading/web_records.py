@@ -82,7 +82,7 @@ def benchmark(
 def verdict(outcome: Outcome, **changes: object) -> Verdict:
     """A verdict on three targets, plausible for its outcome; ``changes`` replace fields."""
     true = {Outcome.PASS: 3, Outcome.ASSERTION_FAIL: 2}.get(outcome, 0)
-    details = ["", "", "raised IndexError: list index out of range"]
+    details = ["", "", "IndexError: list index out of range"]
     asked = 0 if outcome is Outcome.SYNTAX_ERROR else 3
     facts: dict[str, object] = {
         "outcome": outcome,
