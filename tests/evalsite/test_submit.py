@@ -90,17 +90,7 @@ def test_it_goes_on_by_itself_when_the_running_instance_ends(data: Path, tmp_pat
         tmp_path / "slow.jsonl", [{"task_id": "add/1", "generation": "while True:\n    pass"}]
     )
     up = Up(data)
-    command = [
-        "manage.py",
-        "submit",
-        file,
-        "--benchmark",
-        "add",
-        "--model",
-        "s",
-        "--wait",
-        "--json",
-    ]
+    options = ["--benchmark", "add", "--model", "s", "--wait", "--json"]
     waiting = subprocess.Popen(
         [sys.executable, "manage.py", "submit", file, *options],
         cwd=ROOT,
