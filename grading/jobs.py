@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from evalsite import queueing
 from grading import benchmarks, chunks, grader, references, verdicts
-from grading.engine import canary
 from grading.engine.outcome import PlatformError
 from grading.models import BenchmarkVersion
 
@@ -27,7 +26,7 @@ def grade_chunk(chunk_id: int) -> None:
     if lease is None:
         return
     try:
-        canary.check(grader.sandbox())
+        grader.check()
     except PlatformError as problem:
         log.error("chunk %s is held: %s", chunk_id, problem)
         chunks.hold(lease, verdicts.plain(f"Held: {problem}"))

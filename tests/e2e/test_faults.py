@@ -256,9 +256,9 @@ def test_every_sample_gets_one_verdict_whatever_dies(
     def progress(share: float) -> Callable[[], bool]:
         return lambda: store.decided() >= share * SAMPLES
 
-    instance.wait(progress(0.65), GRADING_S, "65 % graded")
+    instance.wait(progress(0.75), GRADING_S, "75 % graded")
     sample, killed = kill_worker_in_flight(instance, 0)
-    instance.wait(progress(0.85), GRADING_S, "85 % graded")
+    instance.wait(progress(0.93), GRADING_S, "93 % graded")
     restart_broker_empty(instance, server)
     last_fault = time.monotonic()
     done = "SELECT count(*) FROM grading_submission WHERE state = 'done'"

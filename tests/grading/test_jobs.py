@@ -41,6 +41,7 @@ def use_grade(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grade], None]:
     monkeypatch.setattr(grader, "sandbox", object)
     monkeypatch.setattr(grader, "engine_task", lambda task: task)
     monkeypatch.setattr(canary, "check", lambda sandbox: None)
+    grader._checked[:] = bytes(8)
     return lambda grade: monkeypatch.setattr(grader, "grade", grade)
 
 
@@ -236,6 +237,22 @@ def test_a_failing_canary_holds_the_chunk(
     assert not Attempt.objects.exists()
     jobs.grade_chunk(chunk_id)
     assert Attempt.objects.count() == 2
+
+
+@pytest.mark.broker
+def test_canaries_run_once_for_jobs_that_follow_each_other(
+    client: redis.Redis, use_grade: Callable[[Grade], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_grade(passing)
+    monkeypatch.setattr(canary, "check", lambda sandbox: client.incr("canaries"))
+    chunks.start(stored_submission(tasks=1, per_task=3, per_chunk=1))
+    work("w0-1")
+    assert Attempt.objects.count() == 3
+    assert client.get("canaries") == b"1"
+    monkeypatch.setattr(grader, "CANARY_S", 0.0)
+    chunks.start(stored_submission(tasks=1, per_task=3, per_chunk=1))
+    work("w0-1")
+    assert client.get("canaries") == b"4"
 
 
 def test_a_job_time_out_is_not_swallowed(use_grade: Callable[[Grade], None]) -> None:
