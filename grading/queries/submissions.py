@@ -290,7 +290,9 @@ def _ahead(submission: Submission) -> tuple[int, int]:
 
 def _workers(submission: Submission) -> list[WorkerRow]:
     chunks = (
-        Chunk.objects.filter(submission=submission, state=Chunk.State.RUNNING)
+        Chunk.objects.filter(
+            submission=submission, state=Chunk.State.RUNNING, lease_until__gt=timezone.now()
+        )
         .annotate(left=Count("samples", filter=Q(samples__state=Sample.State.QUEUED)))
         .order_by("worker", "position")
     )
