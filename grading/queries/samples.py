@@ -22,6 +22,8 @@ PHASES_BEFORE_TARGETS = {"compile", "import"}
 
 # How the judge begins the detail of a target that is false without a call having raised.
 FALSE_WORDS = ("false", "AssertionError", "holds only")
+# What the engine says of targets that were not asked, since the run had ended before.
+NOT_REACHED = "not reached"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ def _targets(task: Task, text: AttemptText | None) -> list[TargetLine]:
     lines = []
     for index, target in enumerate(task.targets):
         row = results.get(index)
-        if row is None:
+        if row is None or (not row["true"] and row["detail"] == NOT_REACHED):
             lines.append(TargetLine(index + 1, target))
         else:
             lines.append(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -175,7 +176,9 @@ def test_neighbours_are_the_nearest_failing_samples(rosa: Any) -> None:
 
 
 def test_targets_that_were_never_asked_are_shown_as_such(rosa: Any) -> None:
-    cut = verdict(Outcome.TIMEOUT, targets=verdict(Outcome.PASS).targets[:1])
+    first, second, _ = verdict(Outcome.PASS).targets
+    unreached = replace(second, true=False, detail=samples.NOT_REACHED)
+    cut = verdict(Outcome.TIMEOUT, targets=[first, unreached])
     done = web_records.submission(web_records.benchmark(), rosa, lambda task, index: cut)
     view = samples.sample_view(samples.sample_or_404(done, "Tidepool-0", 0), True)
     assert [target.true for target in view.targets] == [True, None, None]
