@@ -25,7 +25,7 @@ import psycopg
 import pytest
 import redis
 
-from evalsite import broker
+from evalsite import broker, spawn
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.sandbox]
 
@@ -94,7 +94,7 @@ class Instance:
     def _start(self, command: str, extra: dict[str, str]) -> subprocess.Popen[bytes]:
         with (self.logs / f"{command}.log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "manage.py", command],
+                spawn.wrapped([sys.executable, "manage.py", command]),
                 cwd=ROOT,
                 env=self.env | extra,
                 stdout=log,
