@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -130,6 +131,24 @@ def test_upload_watch_board_crash(browser: Any, instance: Instance, tmp_path: Pa
         assert "planted <b>" in text
         assert "python -m grading.engine --cases HumanEval-9-0.jsonl --out -" in text
         assert visitor.problems() == []
+        assert _repeated(visitor, tmp_path)["exit_code"] == "error"
+
+
+def _repeated(visitor: Visitor, folder: Path) -> dict[str, Any]:
+    """What the page's command says of the page's case file."""
+    with visitor.page.expect_download() as waiting:
+        visitor.page.get_by_role("link", name="HumanEval-9-0.jsonl").click()
+    waiting.value.save_as(folder / "HumanEval-9-0.jsonl")
+    _, *command = visitor.page.locator("#again-cmd").inner_text().split()
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        check=True,
+        capture_output=True,
+    )
+    row: dict[str, Any] = json.loads(done.stdout)
+    return row
 
 
 def _filled_in(visitor: Visitor, folder: Path) -> Path:
