@@ -9,6 +9,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     initial = True
 
     dependencies = [
@@ -17,666 +18,275 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="Attempt",
+            name='Attempt',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("number", models.PositiveSmallIntegerField()),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[("first", "First"), ("retry", "Retry"), ("regrade", "Regrade")],
-                        default="first",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "outcome",
-                    models.CharField(
-                        choices=[
-                            ("pass", "pass"),
-                            ("assertion_fail", "assertion_fail"),
-                            ("error", "error"),
-                            ("timeout", "timeout"),
-                            ("syntax_error", "syntax_error"),
-                        ],
-                        max_length=16,
-                    ),
-                ),
-                ("passed", models.PositiveIntegerField()),
-                ("total", models.PositiveIntegerField()),
-                ("score", models.FloatField()),
-                (
-                    "sealed",
-                    models.PositiveIntegerField(help_text="Targets evaluated outside the cell"),
-                ),
-                ("detail", models.TextField(blank=True)),
-                ("failure_phase", models.CharField(blank=True, max_length=10)),
-                ("exception", models.CharField(blank=True, max_length=120)),
-                ("denied", models.JSONField(default=list)),
-                ("wall_s", models.FloatField()),
-                ("cpu_s", models.FloatField()),
-                ("peak_bytes", models.BigIntegerField()),
-                ("starved", models.BooleanField(default=False)),
-                ("tier", models.CharField(max_length=20)),
-                ("hardening", models.JSONField(default=list)),
-                ("python", models.CharField(max_length=40)),
-                ("grader_version", models.PositiveIntegerField()),
-                ("worker", models.CharField(max_length=120)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveSmallIntegerField()),
+                ('kind', models.CharField(choices=[('first', 'First'), ('retry', 'Retry'), ('regrade', 'Regrade')], default='first', max_length=10)),
+                ('outcome', models.CharField(choices=[('pass', 'pass'), ('assertion_fail', 'assertion_fail'), ('error', 'error'), ('timeout', 'timeout'), ('syntax_error', 'syntax_error')], max_length=16)),
+                ('passed', models.PositiveIntegerField()),
+                ('total', models.PositiveIntegerField()),
+                ('score', models.FloatField()),
+                ('sealed', models.PositiveIntegerField(help_text='Targets evaluated outside the cell')),
+                ('detail', models.TextField(blank=True)),
+                ('failure_phase', models.CharField(blank=True, max_length=10)),
+                ('exception', models.CharField(blank=True, max_length=120)),
+                ('denied', models.JSONField(default=list)),
+                ('wall_s', models.FloatField()),
+                ('cpu_s', models.FloatField()),
+                ('peak_bytes', models.BigIntegerField()),
+                ('starved', models.BooleanField(default=False)),
+                ('tier', models.CharField(max_length=20)),
+                ('hardening', models.JSONField(default=list)),
+                ('python', models.CharField(max_length=40)),
+                ('grader_version', models.PositiveIntegerField()),
+                ('worker', models.CharField(max_length=120)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
-                "ordering": ["sample", "number"],
+                'ordering': ['sample', 'number'],
             },
         ),
         migrations.CreateModel(
-            name="Benchmark",
+            name='Benchmark',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("slug", models.SlugField(max_length=80, unique=True)),
-                ("title", models.CharField(max_length=200)),
-                ("description", models.TextField(blank=True)),
-                (
-                    "targets_hidden",
-                    models.BooleanField(
-                        default=False,
-                        help_text="Show targets and what they returned to staff only.",
-                    ),
-                ),
-                (
-                    "blocks",
-                    models.CharField(
-                        choices=[
-                            ("auto", "first block that defines the entry point"),
-                            ("first", "first block"),
-                            ("last", "last block"),
-                        ],
-                        default="auto",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "preamble",
-                    models.CharField(
-                        choices=[
-                            ("prompt", "the whole prompt"),
-                            ("imports", "the prompt's imports and helpers"),
-                            ("nothing", "nothing"),
-                        ],
-                        default="imports",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "denylist",
-                    models.JSONField(
-                        blank=True,
-                        help_text="List of denied modules; empty means the default list.",
-                        null=True,
-                    ),
-                ),
-                (
-                    "created_at",
-                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('slug', models.SlugField(max_length=80, unique=True)),
+                ('title', models.CharField(max_length=200)),
+                ('description', models.TextField(blank=True)),
+                ('targets_hidden', models.BooleanField(default=False, help_text='Show targets and what they returned to staff only.')),
+                ('blocks', models.CharField(choices=[('auto', 'first block that defines the entry point'), ('first', 'first block'), ('last', 'last block')], default='auto', max_length=10)),
+                ('preamble', models.CharField(choices=[('prompt', 'the whole prompt'), ('imports', "the prompt's imports and helpers"), ('nothing', 'nothing')], default='imports', max_length=10)),
+                ('denylist', models.JSONField(blank=True, help_text='List of denied modules; empty means the default list.', null=True)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
             ],
             options={
-                "ordering": ["title"],
+                'ordering': ['title'],
             },
         ),
         migrations.CreateModel(
-            name="Chunk",
+            name='Chunk',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("position", models.PositiveIntegerField()),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("waiting", "Waiting"),
-                            ("queued", "Queued"),
-                            ("running", "Running"),
-                            ("done", "Done"),
-                        ],
-                        default="waiting",
-                        max_length=10,
-                    ),
-                ),
-                ("token", models.CharField(blank=True, max_length=32)),
-                ("lease_until", models.DateTimeField(blank=True, null=True)),
-                ("queued_at", models.DateTimeField(blank=True, null=True)),
-                ("tries", models.PositiveSmallIntegerField(default=0)),
-                ("worker", models.CharField(blank=True, max_length=120)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('position', models.PositiveIntegerField()),
+                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('queued', 'Queued'), ('running', 'Running'), ('done', 'Done')], default='waiting', max_length=10)),
+                ('token', models.CharField(blank=True, max_length=32)),
+                ('lease_until', models.DateTimeField(blank=True, null=True)),
+                ('queued_at', models.DateTimeField(blank=True, null=True)),
+                ('tries', models.PositiveSmallIntegerField(default=0)),
+                ('worker', models.CharField(blank=True, max_length=120)),
             ],
             options={
-                "ordering": ["submission", "position"],
+                'ordering': ['submission', 'position'],
             },
         ),
         migrations.CreateModel(
-            name="Sample",
+            name='Sample',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("index", models.PositiveIntegerField()),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("queued", "Queued"),
-                            ("done", "Done"),
-                            ("cancelled", "Cancelled"),
-                            ("platform_failed", "Platform Failed"),
-                        ],
-                        default="queued",
-                        max_length=16,
-                    ),
-                ),
-                (
-                    "started_at",
-                    models.DateTimeField(
-                        blank=True, help_text="Set while a worker runs it", null=True
-                    ),
-                ),
-                (
-                    "losses",
-                    models.PositiveSmallIntegerField(
-                        default=0,
-                        help_text="Times a worker was lost, or the platform failed, while it ran",
-                    ),
-                ),
-                (
-                    "platform_failure",
-                    models.TextField(blank=True, help_text="Last failure of the platform"),
-                ),
-                (
-                    "chunk",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="samples",
-                        to="grading.chunk",
-                    ),
-                ),
-                (
-                    "current_attempt",
-                    models.OneToOneField(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="grading.attempt",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('index', models.PositiveIntegerField()),
+                ('state', models.CharField(choices=[('queued', 'Queued'), ('done', 'Done'), ('cancelled', 'Cancelled'), ('platform_failed', 'Platform Failed')], default='queued', max_length=16)),
+                ('started_at', models.DateTimeField(blank=True, help_text='Set while a worker runs it', null=True)),
+                ('losses', models.PositiveSmallIntegerField(default=0, help_text='Times a worker was lost, or the platform failed, while it ran')),
+                ('platform_failure', models.TextField(blank=True, help_text='Last failure of the platform')),
+                ('chunk', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='samples', to='grading.chunk')),
+                ('current_attempt', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='grading.attempt')),
             ],
             options={
-                "ordering": ["submission", "task", "index"],
+                'ordering': ['submission', 'task', 'index'],
             },
         ),
         migrations.CreateModel(
-            name="LanguageModel",
+            name='LanguageModel',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("slug", models.SlugField(allow_unicode=True, max_length=120, unique=True)),
-                ("name", models.CharField(max_length=200, unique=True)),
-                ("organisation", models.CharField(blank=True, max_length=200)),
-                ("url", models.URLField(blank=True)),
-                (
-                    "size_b",
-                    models.FloatField(
-                        blank=True, help_text="Parameters in thousand millions", null=True
-                    ),
-                ),
-                ("released", models.DateField(blank=True, null=True)),
-                ("tags", models.JSONField(blank=True, default=list)),
-                (
-                    "synthetic",
-                    models.BooleanField(
-                        default=False,
-                        help_text="Made by the demo from mutated reference solutions.",
-                    ),
-                ),
-                (
-                    "created_at",
-                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('slug', models.SlugField(allow_unicode=True, max_length=120, unique=True)),
+                ('name', models.CharField(max_length=200, unique=True)),
+                ('organisation', models.CharField(blank=True, max_length=200)),
+                ('url', models.URLField(blank=True)),
+                ('size_b', models.FloatField(blank=True, help_text='Parameters in thousand millions', null=True)),
+                ('released', models.DateField(blank=True, null=True)),
+                ('tags', models.JSONField(blank=True, default=list)),
+                ('synthetic', models.BooleanField(default=False, help_text='Made by the demo from mutated reference solutions.')),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
             ],
             options={
-                "ordering": ["name"],
+                'ordering': ['name'],
             },
         ),
         migrations.CreateModel(
-            name="AttemptText",
+            name='AttemptText',
             fields=[
-                (
-                    "attempt",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="text",
-                        serialize=False,
-                        to="grading.attempt",
-                    ),
-                ),
-                ("program", grading.fields.HostileJSONField(help_text="The text that ran")),
-                (
-                    "targets",
-                    grading.fields.HostileJSONField(
-                        default=list, help_text="Results in the order of the targets"
-                    ),
-                ),
-                ("failure", grading.fields.HostileJSONField(null=True)),
-                ("stdout", grading.fields.HostileJSONField(default=dict)),
-                ("stderr", grading.fields.HostileJSONField(default=dict)),
-                ("limits", models.JSONField(default=dict)),
-                ("extraction", models.JSONField(default=dict)),
+                ('attempt', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='text', serialize=False, to='grading.attempt')),
+                ('program', grading.fields.HostileJSONField(help_text='The text that ran')),
+                ('targets', grading.fields.HostileJSONField(default=list, help_text='Results in the order of the targets')),
+                ('failure', grading.fields.HostileJSONField(null=True)),
+                ('stdout', grading.fields.HostileJSONField(default=dict)),
+                ('stderr', grading.fields.HostileJSONField(default=dict)),
+                ('limits', models.JSONField(default=dict)),
+                ('extraction', models.JSONField(default=dict)),
             ],
         ),
         migrations.CreateModel(
-            name="BenchmarkVersion",
+            name='BenchmarkVersion',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("number", models.PositiveIntegerField()),
-                (
-                    "content_hash",
-                    models.CharField(
-                        help_text="SHA-256 of the canonical task records", max_length=64
-                    ),
-                ),
-                ("source", models.CharField(blank=True, max_length=200)),
-                (
-                    "notes",
-                    models.JSONField(
-                        blank=True,
-                        default=dict,
-                        help_text="Import report: dropped targets, rejected records.",
-                    ),
-                ),
-                ("published", models.BooleanField(default=True)),
-                (
-                    "created_at",
-                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
-                ),
-                (
-                    "benchmark",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="versions",
-                        to="grading.benchmark",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveIntegerField()),
+                ('content_hash', models.CharField(help_text='SHA-256 of the canonical task records', max_length=64)),
+                ('source', models.CharField(blank=True, max_length=200)),
+                ('notes', models.JSONField(blank=True, default=dict, help_text='Import report: dropped targets, rejected records.')),
+                ('published', models.BooleanField(default=True)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('benchmark', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='versions', to='grading.benchmark')),
             ],
             options={
-                "ordering": ["benchmark", "-number"],
+                'ordering': ['benchmark', '-number'],
             },
         ),
         migrations.CreateModel(
-            name="Generation",
+            name='Generation',
             fields=[
-                (
-                    "sample",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="generation",
-                        serialize=False,
-                        to="grading.sample",
-                    ),
-                ),
-                (
-                    "format",
-                    models.CharField(
-                        choices=[("generation", "generation"), ("completion", "completion")],
-                        default="generation",
-                        max_length=10,
-                    ),
-                ),
-                ("text", grading.fields.HostileJSONField()),
-                (
-                    "extra",
-                    grading.fields.HostileJSONField(
-                        default=dict, help_text="Other fields of the uploaded line"
-                    ),
-                ),
+                ('sample', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='generation', serialize=False, to='grading.sample')),
+                ('format', models.CharField(choices=[('generation', 'generation'), ('completion', 'completion')], default='generation', max_length=10)),
+                ('text', grading.fields.HostileJSONField()),
+                ('extra', grading.fields.HostileJSONField(default=dict, help_text='Other fields of the uploaded line')),
             ],
         ),
         migrations.AddField(
-            model_name="attempt",
-            name="sample",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="attempts",
-                to="grading.sample",
-            ),
+            model_name='attempt',
+            name='sample',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='grading.sample'),
         ),
         migrations.CreateModel(
-            name="Submission",
+            name='Submission',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "public_id",
-                    models.CharField(
-                        default=grading.models.public_id, editable=False, max_length=10, unique=True
-                    ),
-                ),
-                (
-                    "visibility",
-                    models.CharField(
-                        choices=[("public", "Public"), ("private", "Private")],
-                        db_index=True,
-                        default="public",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "settings",
-                    models.JSONField(
-                        blank=True, default=dict, help_text="Temperature, prompt style and the like"
-                    ),
-                ),
-                ("file_name", models.CharField(blank=True, max_length=255)),
-                ("file_hash", models.CharField(db_index=True, max_length=64)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("grading", "Grading"),
-                            ("done", "Done"),
-                            ("cancelled", "Cancelled"),
-                        ],
-                        db_index=True,
-                        default="grading",
-                        max_length=10,
-                    ),
-                ),
-                ("sample_count", models.PositiveIntegerField(default=0)),
-                (
-                    "created_at",
-                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
-                ),
-                ("finished_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "heartbeat_at",
-                    models.DateTimeField(
-                        blank=True,
-                        help_text="When a worker last recorded a verdict or renewed a lease",
-                        null=True,
-                    ),
-                ),
-                (
-                    "language_model",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="submissions",
-                        to="grading.languagemodel",
-                    ),
-                ),
-                (
-                    "uploader",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="submissions",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "version",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="submissions",
-                        to="grading.benchmarkversion",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('public_id', models.CharField(default=grading.models.public_id, editable=False, max_length=10, unique=True)),
+                ('visibility', models.CharField(choices=[('public', 'Public'), ('private', 'Private')], db_index=True, default='public', max_length=10)),
+                ('settings', models.JSONField(blank=True, default=dict, help_text='Temperature, prompt style and the like')),
+                ('file_name', models.CharField(blank=True, max_length=255)),
+                ('file_hash', models.CharField(db_index=True, max_length=64)),
+                ('state', models.CharField(choices=[('grading', 'Grading'), ('done', 'Done'), ('cancelled', 'Cancelled')], db_index=True, default='grading', max_length=10)),
+                ('sample_count', models.PositiveIntegerField(default=0)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('finished_at', models.DateTimeField(blank=True, null=True)),
+                ('heartbeat_at', models.DateTimeField(blank=True, help_text='When a worker last recorded a verdict or renewed a lease', null=True)),
+                ('language_model', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='grading.languagemodel')),
+                ('uploader', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to=settings.AUTH_USER_MODEL)),
+                ('version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='grading.benchmarkversion')),
             ],
             options={
-                "ordering": ["-created_at"],
+                'ordering': ['-created_at'],
             },
         ),
         migrations.AddField(
-            model_name="sample",
-            name="submission",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="samples",
-                to="grading.submission",
-            ),
+            model_name='sample',
+            name='submission',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='samples', to='grading.submission'),
         ),
         migrations.AddField(
-            model_name="chunk",
-            name="submission",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="chunks",
-                to="grading.submission",
-            ),
+            model_name='chunk',
+            name='submission',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chunks', to='grading.submission'),
         ),
         migrations.CreateModel(
-            name="Task",
+            name='Task',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "task_id",
-                    models.CharField(
-                        help_text="As in the task file, such as HumanEval/0", max_length=200
-                    ),
-                ),
-                ("slug", models.CharField(help_text="URL form of the task id", max_length=200)),
-                ("position", models.PositiveIntegerField()),
-                ("category", models.CharField(default="code_exec", max_length=40)),
-                ("prompt", models.TextField()),
-                ("targets", models.JSONField(help_text="Assertion strings")),
-                ("setup", models.TextField(blank=True)),
-                ("entry_points", models.JSONField(default=list)),
-                (
-                    "reference",
-                    models.TextField(blank=True, help_text="Reference solution: a whole program"),
-                ),
-                (
-                    "timeout_s",
-                    models.FloatField(blank=True, help_text="From the task's metadata", null=True),
-                ),
-                (
-                    "measured_timeout_s",
-                    models.FloatField(
-                        blank=True,
-                        help_text="4 x the reference's time where that exceeds the default",
-                        null=True,
-                    ),
-                ),
-                ("allow_processes", models.BooleanField(default=False)),
-                ("in_place", models.BooleanField(default=False)),
-                ("metadata", models.JSONField(default=dict)),
-                ("few_shot_examples", models.JSONField(default=list)),
-                ("content_hash", models.CharField(max_length=64)),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[("active", "Active"), ("suspect", "Suspect")],
-                        default="active",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "reference_verdict",
-                    grading.fields.HostileJSONField(
-                        blank=True,
-                        help_text="Verdict of the reference solution at import",
-                        null=True,
-                    ),
-                ),
-                (
-                    "version",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="tasks",
-                        to="grading.benchmarkversion",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('task_id', models.CharField(help_text='As in the task file, such as HumanEval/0', max_length=200)),
+                ('slug', models.CharField(help_text='URL form of the task id', max_length=200)),
+                ('position', models.PositiveIntegerField()),
+                ('category', models.CharField(default='code_exec', max_length=40)),
+                ('prompt', models.TextField()),
+                ('targets', models.JSONField(help_text='Assertion strings')),
+                ('setup', models.TextField(blank=True)),
+                ('entry_points', models.JSONField(default=list)),
+                ('reference', models.TextField(blank=True, help_text='Reference solution: a whole program')),
+                ('timeout_s', models.FloatField(blank=True, help_text="From the task's metadata", null=True)),
+                ('measured_timeout_s', models.FloatField(blank=True, help_text="4 x the reference's time where that exceeds the default", null=True)),
+                ('allow_processes', models.BooleanField(default=False)),
+                ('in_place', models.BooleanField(default=False)),
+                ('metadata', models.JSONField(default=dict)),
+                ('few_shot_examples', models.JSONField(default=list)),
+                ('content_hash', models.CharField(max_length=64)),
+                ('status', models.CharField(choices=[('active', 'Active'), ('suspect', 'Suspect')], default='active', max_length=10)),
+                ('reference_verdict', grading.fields.HostileJSONField(blank=True, help_text='Verdict of the reference solution at import', null=True)),
+                ('version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tasks', to='grading.benchmarkversion')),
             ],
             options={
-                "ordering": ["version", "position"],
+                'ordering': ['version', 'position'],
             },
         ),
         migrations.AddField(
-            model_name="sample",
-            name="task",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="samples",
-                to="grading.task",
-            ),
+            model_name='sample',
+            name='task',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='samples', to='grading.task'),
         ),
         migrations.CreateModel(
-            name="TaskScore",
+            name='TaskScore',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("n", models.PositiveIntegerField()),
-                ("c", models.PositiveIntegerField()),
-                ("fraction_sum", models.FloatField()),
-                ("assertion_fail", models.PositiveIntegerField(default=0)),
-                ("syntax_error", models.PositiveIntegerField(default=0)),
-                ("timeout", models.PositiveIntegerField(default=0)),
-                ("error", models.PositiveIntegerField(default=0)),
-                (
-                    "submission",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="task_scores",
-                        to="grading.submission",
-                    ),
-                ),
-                (
-                    "task",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="task_scores",
-                        to="grading.task",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('n', models.PositiveIntegerField()),
+                ('c', models.PositiveIntegerField()),
+                ('fraction_sum', models.FloatField()),
+                ('assertion_fail', models.PositiveIntegerField(default=0)),
+                ('syntax_error', models.PositiveIntegerField(default=0)),
+                ('timeout', models.PositiveIntegerField(default=0)),
+                ('error', models.PositiveIntegerField(default=0)),
+                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='task_scores', to='grading.submission')),
+                ('task', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='task_scores', to='grading.task')),
             ],
         ),
         migrations.AddConstraint(
-            model_name="benchmarkversion",
-            constraint=models.UniqueConstraint(
-                fields=("benchmark", "number"), name="one_version_per_number"
-            ),
+            model_name='benchmarkversion',
+            constraint=models.UniqueConstraint(fields=('benchmark', 'number'), name='one_version_per_number'),
         ),
         migrations.AddConstraint(
-            model_name="benchmarkversion",
-            constraint=models.UniqueConstraint(
-                fields=("benchmark", "content_hash"), name="one_version_per_content"
-            ),
+            model_name='benchmarkversion',
+            constraint=models.UniqueConstraint(fields=('benchmark', 'content_hash'), name='one_version_per_content'),
         ),
         migrations.AddIndex(
-            model_name="attempt",
-            index=models.Index(
-                fields=["outcome", "-created_at"], name="grading_att_outcome_9f2e9f_idx"
-            ),
+            model_name='attempt',
+            index=models.Index(fields=['outcome', '-created_at'], name='grading_att_outcome_9f2e9f_idx'),
         ),
         migrations.AddConstraint(
-            model_name="attempt",
-            constraint=models.UniqueConstraint(
-                fields=("sample", "number"), name="one_attempt_per_number"
-            ),
+            model_name='attempt',
+            constraint=models.UniqueConstraint(fields=('sample', 'number'), name='one_attempt_per_number'),
         ),
         migrations.AddIndex(
-            model_name="submission",
-            index=models.Index(
-                fields=["version", "language_model", "state"], name="grading_sub_version_4456f7_idx"
-            ),
+            model_name='submission',
+            index=models.Index(fields=['version', 'language_model', 'state'], name='grading_sub_version_4456f7_idx'),
         ),
         migrations.AddIndex(
-            model_name="chunk",
-            index=models.Index(
-                condition=models.Q(("state", "done"), _negated=True),
-                fields=["state", "lease_until"],
-                name="open_chunks",
-            ),
+            model_name='chunk',
+            index=models.Index(condition=models.Q(('state', 'done'), _negated=True), fields=['state', 'lease_until'], name='open_chunks'),
         ),
         migrations.AddConstraint(
-            model_name="chunk",
-            constraint=models.UniqueConstraint(
-                fields=("submission", "position"), name="one_chunk_per_position"
-            ),
+            model_name='chunk',
+            constraint=models.UniqueConstraint(fields=('submission', 'position'), name='one_chunk_per_position'),
         ),
         migrations.AddConstraint(
-            model_name="task",
-            constraint=models.UniqueConstraint(
-                fields=("version", "task_id"), name="one_task_per_id"
-            ),
+            model_name='task',
+            constraint=models.UniqueConstraint(fields=('version', 'task_id'), name='one_task_per_id'),
         ),
         migrations.AddConstraint(
-            model_name="task",
-            constraint=models.UniqueConstraint(
-                fields=("version", "slug"), name="one_task_per_slug"
-            ),
+            model_name='task',
+            constraint=models.UniqueConstraint(fields=('version', 'slug'), name='one_task_per_slug'),
         ),
         migrations.AddConstraint(
-            model_name="task",
-            constraint=models.UniqueConstraint(
-                fields=("version", "position"), name="one_task_per_position"
-            ),
+            model_name='task',
+            constraint=models.UniqueConstraint(fields=('version', 'position'), name='one_task_per_position'),
         ),
         migrations.AddIndex(
-            model_name="sample",
-            index=models.Index(
-                condition=models.Q(("state", "queued")),
-                fields=["submission"],
-                name="queued_samples",
-            ),
+            model_name='sample',
+            index=models.Index(condition=models.Q(('state', 'queued')), fields=['submission'], name='queued_samples'),
         ),
         migrations.AddConstraint(
-            model_name="sample",
-            constraint=models.UniqueConstraint(
-                fields=("submission", "task", "index"), name="one_sample_per_index"
-            ),
+            model_name='sample',
+            constraint=models.UniqueConstraint(fields=('submission', 'task', 'index'), name='one_sample_per_index'),
         ),
         migrations.AddConstraint(
-            model_name="taskscore",
-            constraint=models.UniqueConstraint(
-                fields=("submission", "task"), name="one_score_per_task"
-            ),
+            model_name='taskscore',
+            constraint=models.UniqueConstraint(fields=('submission', 'task'), name='one_score_per_task'),
         ),
     ]
