@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from evalsite import datadir
 from evalsite.instance import Plan
 from grading.engine.isolation import Probe
+from grading.engine.limits import ADDRESS_SPACE_BYTES, affordable_address_space
 from grading.engine.sandbox import Sandbox
 
 WIDTH = 100
@@ -23,6 +24,7 @@ def text(plan: Plan, sandbox: Sandbox, password: str | None) -> str:
         ("URL", plan.url),
         ("Data directory", str(datadir.data_dir())),
         ("Sandbox tier", sandbox.tier),
+        *_memory(plan),
         *[("", line) for line in raise_tier(sandbox.probes)],
         ("User name", "admin"),
         ("Password", _password(password)),
@@ -37,6 +39,14 @@ def raise_tier(probes: Sequence[Probe]) -> list[str]:
         for probe in probes
         if probe.cause or probe.fix
     ]
+
+
+def _memory(plan: Plan) -> list[tuple[str, str]]:
+    """A row where the workers have to share less memory than each program may have."""
+    cap = affordable_address_space(plan.workers)
+    if cap >= ADDRESS_SPACE_BYTES:
+        return []
+    return [("Memory", f"{cap // 1024**2} MB for each program: {plan.workers} workers share it")]
 
 
 def _row(row: tuple[str, str]) -> str:

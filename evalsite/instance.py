@@ -79,7 +79,11 @@ def stages(plan: Plan) -> list[list[Program]]:
 
 
 def _with_broker(plan: Plan, broker_url: str) -> list[list[Program]]:
-    shared = {"EVALSITE_REDIS_URL": broker_url, "PYTHONUNBUFFERED": "1"}
+    shared = {
+        "EVALSITE_REDIS_URL": broker_url,
+        "EVALSITE_WORKERS": str(plan.workers),
+        "PYTHONUNBUFFERED": "1",
+    }
     workers = [_worker(slot, shared) for slot in range(1, plan.workers + 1)]
     sweep = Program("sweep", [sys.executable, MANAGE, "sweep"], env=shared)
     graders = [*workers, sweep]

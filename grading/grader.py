@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import mmap
+import os
 import struct
 import time
 from collections.abc import Callable
 from functools import cache
 
+from evalsite import env
 from grading.benchmarks import engine_task
 from grading.engine import canary
 from grading.engine.grade import grade
+from grading.engine.limits import affordable_address_space
 from grading.engine.outcome import Verdict
 from grading.engine.sandbox import Sandbox
 from grading.engine.task import Format, Generation
@@ -27,7 +30,8 @@ def sandbox() -> Sandbox:
 
     A worker calls it once before its first fork, so that no job has to probe again.
     """
-    found = Sandbox("host")
+    workers = env.integer("EVALSITE_WORKERS", os.cpu_count() or 1, minimum=1)
+    found = Sandbox("host", address_space_limit=affordable_address_space(workers))
     found.ensure()
     return found
 

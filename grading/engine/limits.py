@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 
 DEFAULT_TIMEOUT_S = 3.0
@@ -17,6 +18,16 @@ FILE_SIZE_BYTES = 64 * 1024**2
 OPEN_FILES = 64
 PROCESSES = 64
 WORK_BYTES = 64 * 1024**2
+
+
+def affordable_address_space(workers: int) -> int:
+    """Bytes each program may have so that ``workers`` of them fit into this host's memory.
+
+    ADDRESS_SPACE_BYTES where the host has that much; a program rarely touches what it reserves,
+    but one that does must not take the others down.
+    """
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(ADDRESS_SPACE_BYTES, memory // max(1, workers))
 
 
 @dataclass(frozen=True, slots=True)
