@@ -428,7 +428,7 @@ class Decoder:
             return self._decode_tagged(node)
         except WireError:
             raise
-        except (TypeError, ValueError, IndexError, KeyError, OverflowError, ArithmeticError) as bad:
+        except Exception as bad:  # whatever a node of the wrong form leads to
             raise WireError("bad value: " + type(bad).__name__) from None
         finally:
             self.depth -= 1
