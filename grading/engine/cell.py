@@ -476,6 +476,7 @@ def library() -> list[str]:
 
 def main() -> None:
     source, sink = inside.take_descriptors()
+    inside.confine(source)
     inside.prepare_interpreter()
     sys.argv = [FILE_NAME]
     try:

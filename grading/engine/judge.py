@@ -354,6 +354,7 @@ def statements(source: str) -> list[Any]:
 
 def main() -> None:
     source, sink = inside.take_descriptors()
+    inside.confine(source)
     inside.prepare_interpreter()
     try:
         Judge(source, sink).run()

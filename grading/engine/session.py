@@ -13,6 +13,7 @@ import select
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from grading.engine import runtime, wire
@@ -111,9 +112,10 @@ def run(
     has given a value.
     """
     boot = ["-c", runtime.BOOT]
-    with sandbox.start(boot, tick=tick) as cell, sandbox.start(boot, tick=tick) as judge:
+    start = partial(sandbox.start, boot, tick=tick)
+    with start(allow_processes=limits.allow_processes) as cell, start() as judge:
         session = _Session(cell, judge, limits, tick)
-        session.send_images(sandbox.python_version)
+        session.send_images(sandbox)
         session.await_start()
         started = time.monotonic()
         try:
@@ -177,9 +179,15 @@ class _Session:
 
     # --- the conversation ---------------------------------------------------------------------
 
-    def send_images(self, python_version: str) -> None:
-        self.cell.outbox += runtime.image(runtime.CELL, python_version)
-        self.judge.outbox += runtime.image(runtime.JUDGE, python_version)
+    def send_images(self, sandbox: Sandbox) -> None:
+        """Their code, and what they are to give up before they get anything else."""
+        for end, names, processes in (
+            (self.cell, runtime.CELL, self.limits.allow_processes),
+            (self.judge, runtime.JUDGE, False),
+        ):
+            end.outbox += runtime.image(names, sandbox.python_version)
+            plan = sandbox.plan(end.child, allow_processes=processes)
+            self.send(end, b"P", _NO_ID, json.dumps(plan).encode())
 
     def await_start(self) -> None:
         """Both are up, before either gets a byte that is not ours; PlatformError if not."""

@@ -14,13 +14,17 @@ PREFIX = "evalsite-cell-"
 logger = logging.getLogger(__name__)
 
 
-def make_workdir() -> str:
+def make_workdir(user: int | None = None) -> str:
     """A new empty directory of mode 0700 under the system's temporary directory.
 
-    Its name tells who made it, for :func:`remove_abandoned`. Raises PlatformError.
+    Its name tells who made it, for :func:`remove_abandoned`. ``user`` is who is to own it.
+    Raises PlatformError.
     """
     try:
-        return tempfile.mkdtemp(prefix=f"{PREFIX}{_pid_namespace()}-{os.getpid()}-")
+        made = tempfile.mkdtemp(prefix=f"{PREFIX}{_pid_namespace()}-{os.getpid()}-")
+        if user is not None:
+            os.chown(made, user, user)
+        return made
     except OSError as error:
         raise PlatformError(f"cannot make a work directory: {error}") from error
 
@@ -38,8 +42,9 @@ def remove_abandoned() -> None:
 
 
 def _owned(entry: os.DirEntry[str]) -> bool:
+    """Whether it was made by this user, which root may have handed to the user of a cell."""
     try:
-        return entry.stat(follow_symlinks=False).st_uid == os.getuid()
+        return os.getuid() in (0, entry.stat(follow_symlinks=False).st_uid)
     except FileNotFoundError:
         return False
 

