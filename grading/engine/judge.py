@@ -206,7 +206,9 @@ class Judge:
         self.send(b"U", None)
         task = wire.loads(wire.read_frame(self.source)[2])
         inside.set_limits(task["limits"])
-        self.peer = Peer(self.request, task["in_place"])
+        sources = [task["setup"], task["helpers"], *task["targets"]]
+        may_stop = any("Iteration" in source for source in sources)
+        self.peer = Peer(self.request, task["in_place"], may_stop)
         self.space = Namespace(self.peer, task)
         dict.__setitem__(self.space, DISCARD, lambda name: Discarded(self.space, name))
         targets = [Target(source) for source in task["targets"]]

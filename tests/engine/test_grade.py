@@ -259,6 +259,28 @@ def test_changes_of_arguments(sandbox: Sandbox, target: str, right: str) -> None
     assert answers(run(sandbox, EMPTIES, target))[0] == right
 
 
+def test_a_change_nobody_asked_for_ends_with_its_target(sandbox: Sandbox) -> None:
+    targets = ("isinstance(f(DATA), list)", "f(DATA) == sorted(set(DATA))", "DATA == [3, 1]")
+    assert answers(run(sandbox, EMPTIES, *targets, setup="DATA = [3, 1]")) == "ts fs tv"
+
+
+@pytest.mark.parametrize(
+    ("target", "right"),
+    [
+        ("all(map(f, [1, 2]))", "f"),
+        ("not any(map(f, [1, 2]))", "f"),
+        ("list(filter(f, [1])) == []", "f"),
+        ("sum(map(lambda x: x.a, [f])) == 0", "f"),
+        ("try:\n    f(1)\nexcept StopIteration:\n    pass\nelse:\n    assert 0", "t"),
+    ],
+)
+def test_a_program_cannot_end_the_loops_of_a_target(
+    sandbox: Sandbox, target: str, right: str
+) -> None:
+    program = "def f(x): raise StopIteration"
+    assert answers(run(sandbox, program, target, entry_points=("f",)))[0] == right
+
+
 def test_a_task_can_ask_for_change_in_place(sandbox: Sandbox) -> None:
     target = "xs = [2, 1]\nys = sort(xs)\nassert xs == [1, 2]"
     assert run(sandbox, EMPTIES, target, in_place=True).outcome is Outcome.PASS
