@@ -29,6 +29,7 @@ from grading.engine.workdir import remove_tree
 CAPTURE_VARIABLE = "EVALSITE_CAPTURE_FD"
 KILL_S = 5.0
 _POLL_S = 0.0005
+_PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 
 logger = logging.getLogger(__name__)
@@ -236,6 +237,15 @@ class Child:
             remove_tree(self.workdir)
         if self._on_end:
             self._on_end()
+
+
+def conceal() -> None:
+    """Close this process's memory, environment and descriptors to others of the same user.
+
+    For whoever holds targets; forked children inherit it, an exec ends it. Core dumps and
+    debuggers of the user's own are refused, too.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _filled_pipe(data: bytes, child_fds: list[int]) -> int:

@@ -126,6 +126,8 @@ def _ended(run: Run) -> tuple[str, Failure]:
     phase = _phase(run)
     if isinstance(run.ended, session.Overflow):
         return "output overflow", Failure(phase=phase)
+    if isinstance(run.ended, session.WorkFull):
+        return "work directory full", Failure(phase=phase)
     if isinstance(run.ended, session.Violation):
         return f"broke the protocol: {run.ended}", Failure(phase=phase)
     if isinstance(run.ended, session.JudgeDied):

@@ -14,6 +14,7 @@ from grading.engine.child import Child
 from grading.engine.drain import Drained, Ended, drain
 from grading.engine.interpreter import Interpreter, resolve_python
 from grading.engine.isolation import Probe, bwrap, choose
+from grading.engine.isolation.findings import Finding, findings, safe_for_strangers
 from grading.engine.isolation.hardening import Hardening, probe
 from grading.engine.isolation.launch import Front, Isolation, launch
 from grading.engine.isolation.rlimit import rlimits, running_tasks
@@ -129,6 +130,15 @@ class Sandbox:
     @property
     def python_version(self) -> str:
         return self._get().interpreter.version
+
+    @property
+    def safe_for_strangers(self) -> bool:
+        """Whether what is in force is enough for programs of people one does not trust."""
+        return safe_for_strangers(self.tier, self.hardening)
+
+    def findings(self) -> list[Finding]:
+        """What is not in force here: cause, effect and fix of each."""
+        return findings(self.tier, self.hardening, self.probes)
 
     def rlimits(self, limits: Limits) -> list[tuple[int, int]]:
         """(resource number, value) pairs a process of this sandbox is to set on itself."""

@@ -18,13 +18,24 @@ from typing import Any
 
 from grading.engine import runtime, wire
 from grading.engine.child import Child
-from grading.engine.limits import STARTUP_S, STREAM_HEAD_BYTES, STREAM_TAIL_BYTES, Limits
+from grading.engine.limits import (
+    STARTUP_S,
+    STREAM_HEAD_BYTES,
+    STREAM_TAIL_BYTES,
+    WORK_BYTES,
+    WORK_ENTRIES,
+    Limits,
+)
 from grading.engine.outcome import PlatformError
 from grading.engine.sandbox import Sandbox
 from grading.engine.usage import Usage
+from grading.engine.workdir import exceeds
 
 _NO_ID = b"\0" * 8
 _POLL_S = 0.05
+_QUOTA_S = 0.05
+# Of the time, at most this share goes into counting files.
+_QUOTA_SHARE = 0.1
 _TICK_S = 1.0
 _READ_BYTES = 65536
 # Room for what a frame carries besides its value.
@@ -41,6 +52,10 @@ class Timeout(Ended):
 
 class Overflow(Ended):
     pass
+
+
+class WorkFull(Ended):
+    """The work directory, where it is one of the host's, holds more than it may."""
 
 
 class CellDied(Ended):
@@ -164,6 +179,7 @@ class _Session:
         self.answered = False
         self.start_wait_s = 0.0
         self.next_tick = time.monotonic() + _TICK_S
+        self.next_count = time.monotonic() + _QUOTA_S
         self.deadline = time.monotonic() + STARTUP_S
         self.readers: dict[int, Callable[[bytes], None]] = {
             cell.stdout_fd: self.cell.inbox.extend,
@@ -316,7 +332,16 @@ class _Session:
             self.tick()
         if now >= self.deadline:
             raise Timeout
+        if self.cell.child.workdir and now >= self.next_count:
+            self.count_files(self.cell.child.workdir)
         return min(_POLL_S, self.deadline - now)
+
+    def count_files(self, workdir: str) -> None:
+        started = time.monotonic()
+        if exceeds(workdir, WORK_BYTES, WORK_ENTRIES):
+            raise WorkFull
+        ended = time.monotonic()
+        self.next_count = ended + max(_QUOTA_S, (ended - started) / _QUOTA_SHARE)
 
     def move(self, wait_s: float) -> None:
         """Wait for any pipe, then read what is there and write what goes."""

@@ -36,6 +36,15 @@ class Probe:
     fix: str = ""
 
 
+class NoTier(PlatformError):
+    """No tier of those wanted works; ``probes`` say why."""
+
+    def __init__(self, probes: list[Probe]) -> None:
+        self.probes = probes
+        told = (f"{probe.tier} does not work: {probe.cause} {probe.fix}" for probe in probes)
+        super().__init__("; ".join(told))
+
+
 def choose(wanted: str, view: View) -> tuple[Isolation, list[Probe]]:
     """The strongest tier that works for this very view, or the ``wanted`` one.
 
@@ -52,7 +61,7 @@ def choose(wanted: str, view: View) -> tuple[Isolation, list[Probe]]:
         probes.append(probe)
         if isolation:
             return isolation, probes
-    raise PlatformError("; ".join(f"{p.tier} does not work: {p.cause} {p.fix}" for p in probes))
+    raise NoTier(probes)
 
 
 def _probe_tier(tier: str, view: View) -> tuple[Isolation | None, Probe]:

@@ -49,12 +49,6 @@ def remark(tier: str, proc: bool = True, mounts: bool = True) -> tuple[str, str]
             "does not cover them.",
             "Linux 5.12 and util-linux 2.36 or newer are needed, or bubblewrap.",
         )
-    if tier == "rlimit":
-        return (
-            "Resource limits only: programs can read this user's files, reach the network, "
-            "and kill the worker.",
-            "Grade only code you trust, or install bubblewrap.",
-        )
     return "", ""
 
 
