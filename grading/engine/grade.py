@@ -16,6 +16,7 @@ from grading.engine.outcome import (
     PlatformError,
     Stream,
     TargetResult,
+    Trick,
     Verdict,
 )
 from grading.engine.program import Program, build_program, prompt_helpers
@@ -136,6 +137,8 @@ def _ended(run: Run) -> tuple[str, Failure]:
     if code is not None and code < 0:
         name = _signal_name(-code)
         return f"killed by {name}", Failure(phase=phase, signal=name)
+    if code is None:
+        return "closed its pipes before it was asked everything", Failure(phase=phase)
     return f"exited with status {code} before it was asked everything", Failure(
         phase=phase, exit_status=code
     )
@@ -214,7 +217,19 @@ def _verdict(
         limits=limits.as_dict(),
         extraction=program.extraction,
         program=program.text,
+        tricks=_tricks(run, failure),
     )
+
+
+def _tricks(run: Run, failure: Failure | None) -> list[Trick]:
+    found = {trick for trick in Trick if trick.value in run.tricks}
+    found -= {Trick.EARLY_EXIT, Trick.OUT_OF_TURN}
+    if isinstance(run.ended, session.Violation):
+        found.add(Trick.OUT_OF_TURN)
+    left = isinstance(run.ended, session.CellDied) and run.returncode == 0
+    if left or (failure is not None and failure.exception == "SystemExit"):
+        found.add(Trick.EARLY_EXIT)
+    return sorted(found)
 
 
 def _target_results(task: Task, run: Run) -> list[TargetResult]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 NO_ID = b"\0" * 8
+CELL_TRICKS = ("own comparison", "patched builtins")
 DISCARD = "__discard__"
 SHOWN_BYTES = 20_000
 DETAIL_LENGTH = 400
@@ -197,6 +198,7 @@ class Judge:
         self.source = source
         self.sink = sink
         self.denied: list[str] = []
+        self.tricks: list[str] = []
         self.received = 0
 
     def send(self, kind: bytes, value: Any) -> None:
@@ -229,6 +231,8 @@ class Judge:
             message = wire.loads(payload)
             if kind == b"R":
                 self.denied = message.pop()
+                told = message.pop()
+                self.tricks += [name for name in CELL_TRICKS if name in told]
                 return message
             self.send(b"A", self.call_back(message))
 
@@ -259,6 +263,7 @@ class Judge:
         """One target's result as the host wants it."""
         peer = self.peer
         peer.asked, peer.in_process, peer.last = 0, False, None
+        self.tricks = []
         self.failure: Any = None
         self.detail = problem or target.problem
         true = not self.detail and self.holds(target)
@@ -269,6 +274,8 @@ class Judge:
             "detail": "" if true else self.detail[:DETAIL_LENGTH],
             "failure": None if true else self.failure,
             "denied": self.denied,
+            # An honest comparison of the program's own makes its target true.
+            "tricks": [name for name in self.tricks if not (true and name == "own comparison")],
         }
 
     def holds(self, target: Target) -> bool:

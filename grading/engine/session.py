@@ -33,6 +33,8 @@ from grading.engine.workdir import exceeds
 
 _NO_ID = b"\0" * 8
 _POLL_S = 0.05
+_DYING_S = 0.5
+_DYING_POLL_S = 0.002
 _QUOTA_S = 0.05
 # Of the time, at most this share goes into counting files.
 _QUOTA_SHARE = 0.1
@@ -98,6 +100,7 @@ class Run:
     loaded: dict[str, Any] | None = None
     targets: list[dict[str, Any]] = field(default_factory=list)
     denied: list[str] = field(default_factory=list)
+    tricks: set[str] = field(default_factory=set)
     stdout: Captured = field(default_factory=Captured)
     stderr: Captured = field(default_factory=Captured)
     wall_s: float = 0.0
@@ -255,6 +258,7 @@ class _Session:
             raise Violation("the answer to loading is not the cell's")
         self.result.loaded = loaded
         self.result.denied = loaded["denied"]
+        self.result.tricks.update(loaded["tricks"])
         self.read_available()
         return loaded["failure"] is None
 
@@ -270,6 +274,7 @@ class _Session:
                 now = time.monotonic()
                 report = json.loads(payload)
                 self.result.denied = report.pop("denied") or self.result.denied
+                self.result.tricks.update(map(str, report.pop("tricks")))
                 self.result.targets.append(report | {"duration_s": now - reported})
                 reported = now
                 continue
@@ -395,13 +400,24 @@ class _Session:
             while rounds < 64 and self.read(descriptor):
                 rounds += 1
 
+    def returncode(self) -> int | None:
+        """How the cell ended; a dying process closes its pipes before it can be reaped."""
+        deadline = time.monotonic() + _DYING_S
+        code = self.cell.child.poll()
+        while code is None and isinstance(self.result.ended, CellDied):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_DYING_POLL_S)
+            code = self.cell.child.poll()
+        return code
+
     def close(self) -> None:
         """Note what the cell used; keep what it printed before it ended."""
         usage = self.cell.child.usage()
         if usage.wait_s is not None:
             usage = replace(usage, wait_s=max(0.0, usage.wait_s - self.start_wait_s))
         self.result.usage = usage
-        self.result.returncode = self.cell.child.poll()
+        self.result.returncode = self.returncode()
         if self.result.ended is not None and not isinstance(self.result.ended, Overflow):
             try:
                 self.read_available()
@@ -420,6 +436,8 @@ def _loaded(payload: bytes) -> dict[str, Any] | None:
         return None
     failure, names, denied = (loaded.get(key) for key in ("failure", "names", "denied"))
     if not isinstance(failure, dict | None) or not _texts(denied):
+        return None
+    if not _texts(loaded.get("tricks")):
         return None
     if not isinstance(names, list) or not all(_texts(pair) and len(pair) == 2 for pair in names):
         return None

@@ -96,7 +96,7 @@ def add(a, b):
     turn += 1
     for cell in gc.get_objects():
         if type(cell).__name__ == 'Cell':
-            data = json.dumps(['v', nodes[(turn + CHOICE) % len(nodes)], [], []]).encode()
+            data = json.dumps(['v', nodes[(turn + CHOICE) % len(nodes)], [], [], []]).encode()
             size = len(data).to_bytes(4, 'big')
             os.write(cell.sink, b'R' + cell.request_id + size + data)
             while True:

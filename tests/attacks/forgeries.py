@@ -366,7 +366,8 @@ def patched_library(draw: Draw) -> str:
             "import math\nmath.isclose = lambda *a, **k: True\n",
             "import sys\nclass M:\n    def __getattr__(s, n): return lambda *a, **k: True\n"
             "for name in ('math', 'json', 'operator', 'copy'): sys.modules[name] = M()\n",
-            f"import os\nreal = os.write\nos.write = lambda fd, data: real(fd, {good.encode()!r})\n",
+            f"import os\nreal = os.write\n"
+            f"os.write = lambda fd, data: real(fd, {good.encode()!r})\n",
             "import sys\nsys.setrecursionlimit(60)\n",
             "import sys\nsys.setprofile(lambda frame, event, arg: None)\n"
             "sys.settrace(lambda *a: None)\n",

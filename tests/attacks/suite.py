@@ -42,7 +42,7 @@ class Seen:
 
     @property
     def strict(self) -> bool:
-        stacked = STACKED <= set(self.hardening)
+        stacked = STACKED.issubset(self.hardening)
         return self.setting.tier in STRICT or (self.setting.tier == "rlimit" and stacked)
 
 

@@ -12,7 +12,7 @@ import pytest
 from grading.engine import session
 from grading.engine.grade import grade, starved
 from grading.engine.limits import Limits
-from grading.engine.outcome import Outcome, PlatformError, Verdict
+from grading.engine.outcome import Outcome, PlatformError, Trick, Verdict
 from grading.engine.sandbox import Sandbox
 from grading.engine.session import Run
 from grading.engine.task import Format, Generation, Task
@@ -342,6 +342,38 @@ def test_how_runs_end(
     assert verdict.failure is not None
     assert verdict.failure.phase == phase
     assert detail in verdict.detail
+
+
+EQUAL = "class E{}:\n def __eq__(s, o): return {}\ndef f(): return {}"
+
+
+@pytest.mark.parametrize(
+    ("program", "tricks"),
+    [
+        ("def f(): return 1", []),
+        ("def f(): return 2", []),
+        (EQUAL.format("", True, "E()"), [Trick.OWN_COMPARISON]),
+        (EQUAL.format("(int)", True, "[E()]"), [Trick.OWN_COMPARISON]),
+        (EQUAL.format("(int)", "int(s) == o", "E(1)"), []),
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass E: a: int\ndef f(): return E(1)",
+            [],
+        ),
+        ("import builtins\nbuiltins.eval = print\ndef f(): return 1", [Trick.PATCHED_BUILTINS]),
+        ("def f():\n __builtins__['all'] = id\n return 1", [Trick.PATCHED_BUILTINS]),
+        ("import random, json, typing\nprint = id\ndef f(): return 1", []),
+        ("import os\ndef f(): os._exit(0)", [Trick.EARLY_EXIT]),
+        ("import sys\nsys.exit()", [Trick.EARLY_EXIT]),
+        ("import os\nos._exit(3)", []),
+        (
+            "import os\nfor fd in range(3, 64):\n try: os.write(fd, b'x' * 60)\n"
+            " except OSError: pass",
+            [Trick.OUT_OF_TURN],
+        ),
+    ],
+)
+def test_signs_of_tricks(sandbox: Sandbox, program: str, tricks: list[Trick]) -> None:
+    assert run(sandbox, program, "f() == 1", entry_points=("f",)).tricks == tricks
 
 
 def test_a_task_without_targets_is_an_error_and_never_a_pass(sandbox: Sandbox) -> None:

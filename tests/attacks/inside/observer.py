@@ -8,6 +8,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import json
@@ -199,10 +200,8 @@ class Worker:
         os.set_blocking(self.output, False)
 
     def tell(self, line: Any) -> None:
-        try:
+        with contextlib.suppress(BrokenPipeError):
             os.write(self.process.stdin.fileno(), json.dumps(line).encode() + b"\n")
-        except BrokenPipeError:
-            pass
 
     def hear(self, watch: Watch | None, patience_s: float) -> Any:
         """The next line; None when the worker ends or says nothing for that long."""
