@@ -48,6 +48,9 @@ REFUSED = (
     *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease"),
     *("kcmp", "pidfd_open", "pidfd_getfd", "pidfd_send_signal", "migrate_pages", "move_pages"),
     *("sched_setaffinity", "sched_setparam", "sched_setscheduler", "sched_setattr", "ioprio_set"),
+    # users: root of a namespace that a container brings could become any of them
+    *("setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setfsuid"),
+    *("setfsgid", "setgroups"),
     # namespaces and mounts
     *("unshare", "setns", "mount", "umount2", "move_mount", "open_tree", "open_tree_attr"),
     *("fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "statmount", "listmount"),
