@@ -47,7 +47,8 @@ class Child:
     ``namespaced`` says that ``argv`` puts the command into a pid namespace of its own.
     ``workdir`` is removed with the process, ``on_end`` called after that. ``user`` is the id of
     the user and group it is started as. ``handed``: an option of the first program of ``argv``
-    that takes a descriptor, and the bytes to be read there, at most a pipe full. Start it from the
+    that takes a descriptor, and the bytes to be read there, at most a pipe full. ``core`` is
+    the only one the tree may use, where the host allows that. Start it from the
     process's main thread: a tier's "die with parent" means the starting thread.
 
     Raises PlatformError if the process cannot be started; then nothing of this happens.
@@ -65,6 +66,7 @@ class Child:
         on_end: Callable[[], None] | None = None,
         user: int | None = None,
         handed: tuple[str, bytes] | None = None,
+        core: int | None = None,
     ) -> None:
         self._namespaced = namespaced
         self.workdir = workdir
@@ -77,7 +79,7 @@ class Child:
         self._tag = (1 << 40) + secrets.randbits(40)
         _reap_orphans(True)
         try:
-            self._spawn(list(argv), dict(env), cwd, capture, user, handed)
+            self._spawn(list(argv), dict(env), cwd, capture, user, handed, core)
         except OSError as error:
             self._close_pipes()
             raise PlatformError(f"cannot start {argv[0]}: {error}") from error
@@ -91,6 +93,7 @@ class Child:
         capture: bool,
         user: int | None,
         handed: tuple[str, bytes] | None,
+        core: int | None,
     ) -> None:
         child_fds: list[int] = []
         try:
@@ -107,7 +110,7 @@ class Child:
                 option, data = handed
                 pass_fds.append(_filled_pipe(data, child_fds))
                 argv[1:1] = [option, str(pass_fds[-1])]
-            with _tagging(self._tag):
+            with _tagging(self._tag), _pinned(core):
                 self._process = subprocess.Popen(
                     argv,
                     stdin=stdin,
@@ -275,6 +278,20 @@ def _tagging(tag: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_RTTIME, before)
+
+
+@contextlib.contextmanager
+def _pinned(core: int | None) -> Iterator[None]:
+    """Processes started inside the block run on this core only."""
+    before = os.sched_getaffinity(0)
+    try:
+        if core is not None:
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(0, [core])
+        yield
+    finally:
+        if core is not None:
+            os.sched_setaffinity(0, before)
 
 
 def _tag_of(pid: int) -> int | None:

@@ -56,8 +56,6 @@ class Kernel:
 
     def apply(self, plan: dict[str, Any]) -> None:
         """Carry out the steps of a plan, in an order in which none forbids a later one."""
-        if plan.get("core") is not None:
-            posix.sched_setaffinity(0, [plan["core"]])
         if plan.get("private"):
             self.call("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
         self.call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

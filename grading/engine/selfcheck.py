@@ -131,21 +131,26 @@ def run(tiers: Sequence[str]) -> list[Result]:
 
     Raises PlatformError where no throw-away namespace can be made: then none is tried.
     """
-    command = [*_throw_away(), sys.executable, "-m", "grading.engine.selfcheck", *tiers]
+    command = [*throw_away(), sys.executable, "-m", "grading.engine.selfcheck", *tiers]
     try:
         done = subprocess.run(
             command, cwd=_CHECKOUT, capture_output=True, text=True, timeout=_TIMEOUT_S
         )
     except (OSError, subprocess.SubprocessError) as problem:
         raise PlatformError(f"the attacks could not be run: {problem}") from problem
-    results = [Result(**json.loads(line)) for line in done.stdout.splitlines()]
+    results = read_results(done.stdout)
     if done.returncode != 0 and not results:
         said = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
         raise PlatformError(f"the attacks could not be run in a namespace of their own: {said[0]}")
     return results
 
 
-def _throw_away() -> list[str]:
+def read_results(text: str) -> list[Result]:
+    """What :func:`main` printed."""
+    return [Result(**json.loads(line)) for line in text.splitlines()]
+
+
+def throw_away() -> list[str]:
     """In front of a command: namespaces in which all processes and ports are its own."""
     unshare = shutil.which("unshare")
     if not unshare:

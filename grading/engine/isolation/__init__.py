@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grading.engine.drain import drain
 from grading.engine.isolation import advice, bwrap, unshare
-from grading.engine.isolation.hardening import worker_slot
+from grading.engine.isolation.hardening import worker_core, worker_slot
 from grading.engine.isolation.launch import Isolation, launch
 from grading.engine.isolation.view import View
 from grading.engine.limits import STARTUP_S
@@ -77,8 +77,9 @@ def _probe_tier(tier: str, view: View) -> tuple[Isolation | None, Probe]:
 
 def _candidates(tier: str, view: View) -> Iterator[tuple[Isolation, tuple[str, str]]]:
     """Ways to get a tier, best first, each with cause and fix of what it lacks."""
-    user = slot_user(view)
-    for isolation, remark in _ways(tier):
+    user, core = slot_user(view), worker_core()
+    for way, remark in _ways(tier):
+        isolation = replace(way, core=core)
         if user is not None:
             yield replace(isolation, user=user), remark
         yield isolation, remark

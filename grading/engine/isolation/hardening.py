@@ -52,14 +52,13 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class Hardening:
-    """What is in force. ``landlock`` is its version, 0 for none; ``core`` a core's number.
+    """What is in force. ``landlock`` is its version, 0 for none.
 
     ``names`` says it in words, with what the tier brings itself.
     """
 
     seccomp: bool = False
     landlock: int = 0
-    core: int | None = None
     names: tuple[str, ...] = ()
 
     def program(self, isolation: Isolation, allow_processes: bool) -> bytes:
@@ -81,7 +80,7 @@ class Hardening:
         ``home`` may be written besides ``view.workdir``. ``pid`` is the number of the process
         by the host's count, where it is to reach no other by signals.
         """
-        plan: dict[str, Any] = {"private": True, "core": self.core}
+        plan: dict[str, Any] = {"private": True}
         # bubblewrap has dropped them, and seen to it that none come back.
         plan["capabilities"] = not isolation.own_files
         if self.landlock:
@@ -96,16 +95,10 @@ class Hardening:
 
 def probe(isolation: Isolation, view: View) -> Hardening:
     """All that works for this tier and view, found by trying; ``names`` are what was seen."""
-    core = _core()
-    wanted = Hardening(seccomp.supported(), landlock.version(), core)
-    parts = (
-        wanted,
-        replace(wanted, landlock=0),
-        replace(wanted, seccomp=False),
-        Hardening(core=core),
-        Hardening(),
-    )
-    for hardening in dict.fromkeys(parts):
+    wanted = Hardening(seccomp.supported(), landlock.version())
+    parts = (wanted, replace(wanted, landlock=0), replace(wanted, seccomp=False), Hardening())
+    # Twice: a host that was busy for a moment must not cost what it has.
+    for hardening in (wanted, *dict.fromkeys(parts)):
         seen = _look(isolation, view, hardening)
         if seen is not None:
             return replace(hardening, names=tuple(_names(isolation, hardening, seen)))
@@ -141,7 +134,7 @@ def _names(isolation: Isolation, hardening: Hardening, seen: dict[str, Any]) -> 
     if seen["capabilities"] == 0:
         yield "no-capabilities"
     yield from _brought(isolation)
-    if seen["cores"] == 1 and hardening.core is not None:
+    if seen["cores"] == 1 and isolation.core is not None:
         yield "one-core"
 
 
@@ -200,7 +193,7 @@ def worker_slot() -> int | None:
     return int(text) if text.isdigit() else None
 
 
-def _core() -> int | None:
+def worker_core() -> int | None:
     """The core that this worker's processes share; None where no slot is given."""
     slot = worker_slot()
     if slot is None:

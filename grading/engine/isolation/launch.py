@@ -38,7 +38,8 @@ class Isolation:
     ``namespaced``: has a pid namespace, so its first process takes all others along.
     ``mounts``: what :mod:`grading.engine.front` is to mount inside, where it can.
     ``filter_option``: passes the descriptor of a system call filter.
-    ``user``: id of the user and group to start as, where root can do that.
+    ``user``: id of the user and group to start as, where root can do that. ``core``: the one
+    that all of a run's processes share.
     """
 
     tier: str
@@ -48,6 +49,7 @@ class Isolation:
     mounts: Callable[[View, str | None], dict[str, Any]] | None = None
     filter_option: str = ""
     user: int | None = None
+    core: int | None = None
 
     @property
     def private_files(self) -> bool:
@@ -109,6 +111,7 @@ def launch(
             capture=capture,
             on_end=on_end,
             user=user,
+            core=isolation.core,
             handed=(isolation.filter_option, program) if program else None,
         )
     except PlatformError:
