@@ -40,16 +40,16 @@ class NoFakeHost(Exception):
 class Setting:
     """One way to run attacks. ``tier`` empty: unprotected. ``root``: uid 0 of the namespace.
 
-    ``bare``: the kernel refuses Landlock and system call filters, as old ones and containers do.
+    ``refused``: what of Landlock and seccomp the kernel refuses, as old ones and containers do.
     """
 
     tier: str
     root: bool = False
-    bare: bool = False
+    refused: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        name = (self.tier or "unprotected") + (", bare" if self.bare else "")
-        return f"{name}, namespace root" if self.root else name
+        words = [self.tier or "unprotected", *(f"no {name}" for name in self.refused)]
+        return ", ".join([*words, "namespace root"] if self.root else words)
 
 
 def run(setting: Setting, case: dict[str, Any]) -> dict[str, Any]:
@@ -74,9 +74,9 @@ def inside(script: str, text: str, timeout_s: float = 600.0) -> str:
 
 def _output(setting: Setting, script: str, text: str, timeout_s: float) -> str:
     with tempfile.TemporaryFile() as refusals:
-        refusals.write(_refusals())
+        refusals.write(_refusals(setting.refused))
         refusals.seek(0)
-        shared = [refusals.fileno()] if setting.bare else []
+        shared = [refusals.fileno()] if setting.refused else []
         done = subprocess.run(
             _argv(setting, script, *map(str, shared)),
             input=text,
@@ -91,19 +91,33 @@ def _output(setting: Setting, script: str, text: str, timeout_s: float) -> str:
     return done.stdout
 
 
-def _refusals() -> bytes:
-    """A filter under which Landlock and filters are unknown to the kernel."""
+def _refusals(names: tuple[str, ...]) -> bytes:
+    """A filter under which Landlock, or further filters, are unknown to the kernel."""
     seccomp, prctl = (317, 157) if platform.machine() == "x86_64" else (277, 167)
     load, equal, answer = 0x20, 0x15, 0x06
     errno, allowed = 0x0005_0000, 0x7FFF_0000
     enosys, einval = 38, 22
+    unknown = [444, 445, 446] if "landlock" in names else []
+    unknown += [seccomp] if "seccomp" in names else []
     steps = [(load, 0, 0, 0)]
-    for number in (444, 445, 446, seccomp):
+    for number in unknown:
         steps += [(equal, 0, 1, number), (answer, 0, 0, errno | enosys)]
-    # prctl(PR_SET_SECCOMP, …)
-    steps += [(equal, 0, 3, prctl), (load, 0, 0, 16), (equal, 0, 1, 22)]
-    steps += [(answer, 0, 0, errno | einval), (answer, 0, 0, allowed)]
+    if "seccomp" in names:
+        # prctl(PR_SET_SECCOMP, …)
+        steps += [(equal, 0, 3, prctl), (load, 0, 0, 16), (equal, 0, 1, 22)]
+        steps += [(answer, 0, 0, errno | einval)]
+    steps += [(answer, 0, 0, allowed)]
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
+
+
+def host_name() -> str:
+    """Of every throw-away host that this process makes."""
+    return f"evalsite-{os.getpid()}"
+
+
+def unprivileged_user() -> int:
+    """Number of a user of the real host that nobody is, for hosts made by root."""
+    return 61000 + os.getpid() % 4000
 
 
 def _python() -> str:
@@ -144,7 +158,7 @@ def _argv(setting: Setting, script: str, *refusals: str) -> list[str]:
 
 def _leave_root() -> list[str]:
     """As real root: show what is needed under names everybody may read, then drop the user."""
-    user = str(61000 + os.getpid() % 4000)
+    user = str(unprivileged_user())
     shown = [
         word for name, path in _sources().items() for word in ("--ro-bind", path, f"{STAGE}/{name}")
     ]
@@ -166,7 +180,7 @@ def _host(setting: Setting, script: str, refusals: tuple[str, ...]) -> list[str]
     user = "0" if setting.root else "1000"
     return [
         sources["bwrap"],
-        *("--unshare-all", "--uid", user, "--gid", user, "--hostname", "evalsite"),
+        *("--unshare-all", "--uid", user, "--gid", user, "--hostname", host_name()),
         *(("--cap-add", "ALL") if setting.root else ("--cap-drop", "ALL")),
         *("--die-with-parent", "--new-session", "--as-pid-1"),
         *_system(),

@@ -32,9 +32,7 @@ def main() -> int:
     problems = []
     if options.all or options.kinds:
         problems += show_kinds(shared)
-    for setting in suite.SETTINGS:
-        if options.tier and setting.tier not in options.tier:
-            continue
+    for setting in chosen(options):
         problems += run_setting(setting, rows, options.workers)
     if options.all or options.forgeries:
         problems += run_forgeries(options.forgeries or forgeries.FULL, options.workers)
@@ -45,12 +43,22 @@ def main() -> int:
     return 1 if problems else 0
 
 
+def chosen(options: argparse.Namespace) -> list[Setting]:
+    tiers = options.tier or suite.TIERS
+    if options.refuse:
+        return [Setting(tier, refused=tuple(options.refuse)) for tier in tiers]
+    if not (options.all or options.tier or options.row):
+        return []
+    return [setting for setting in suite.SETTINGS if setting.tier in tiers]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Run the attack suite and print what was seen.")
     parser.add_argument("--all", action="store_true", help="kinds, rows and forgeries")
     parser.add_argument("--kinds", action="store_true", help="show each kind of observation")
     parser.add_argument("--forgeries", type=int, metavar="N", help="generated forgeries")
     parser.add_argument("--tier", action="append", choices=suite.TIERS)
+    parser.add_argument("--refuse", action="append", choices=["landlock", "seccomp"])
     parser.add_argument("--row", action="append", metavar="ID")
     parser.add_argument("--workers", type=int, default=2)
     return parser

@@ -17,10 +17,10 @@ from tests.attacks.fake_host import Setting
 TIERS = ("bwrap", "unshare", "unshare-root", "rlimit")
 SETTINGS = [
     *(Setting(tier, root) for tier in TIERS for root in (False, True)),
-    Setting("rlimit", bare=True),
+    Setting("rlimit", refused=("landlock", "seccomp")),
 ]
-# Nothing at all may be observed on these; rlimit counts where both are stacked on it.
-STRICT = ("bwrap", "unshare")
+# Nothing at all may be observed on these where both of the others are stacked on them.
+STRICT = ("bwrap", "unshare", "rlimit")
 STACKED = {"landlock", "seccomp"}
 # Their readings are of the whole machine, so nothing else may run meanwhile.
 ALONE = ("rss_over_mb", "disk_over_mb")
@@ -43,7 +43,7 @@ class Seen:
     @property
     def strict(self) -> bool:
         stacked = STACKED.issubset(self.hardening)
-        return self.setting.tier in STRICT or (self.setting.tier == "rlimit" and stacked)
+        return stacked and self.setting.tier in STRICT
 
 
 def prepare() -> None:
@@ -127,13 +127,14 @@ def failures(seen: Iterable[Seen]) -> list[str]:
 
 
 def left_behind() -> list[str]:
-    """Processes of throw-away hosts and work directories on the real host."""
-    processes = []
+    """Processes of this process's throw-away hosts that the real host still has."""
+    found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            command = Path(f"/proc/{name}/cmdline").read_bytes()
-        except OSError:
+            command = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            owner = Path(f"/proc/{name}").stat().st_uid
+        except (OSError, UnicodeDecodeError):
             continue
-        if b"/opt/attacks/" in command:
-            processes.append(command.replace(b"\0", b" ").decode(errors="replace").strip())
-    return processes
+        if fake_host.host_name() in command or owner == fake_host.unprivileged_user():
+            found.append(f"process {name}: {command[-60:]}")
+    return found

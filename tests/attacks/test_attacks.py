@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ _NAMES = """
     own-stop-iteration own-spoil-shared-argument own-remove-host-files
 """
 QUICK = _NAMES.split()
-SETTINGS = [Setting("bwrap"), Setting("rlimit"), Setting("rlimit", bare=True)]
+SETTINGS = [Setting("bwrap"), Setting("rlimit"), Setting("rlimit", refused=("landlock", "seccomp"))]
 # On bare resource limits verdicts hold; files, network and other processes are not guarded.
 BARE_ROWS = [name for name in QUICK if name.startswith(("forge-", "own-s", "own-j", "own-n"))]
 
@@ -37,14 +38,15 @@ def _pairs() -> list[Any]:
     return [
         pytest.param(setting, name, id=f"{setting}: {name}")
         for setting in SETTINGS
-        for name in (BARE_ROWS[::3] if setting.bare else QUICK)
+        for name in (BARE_ROWS[::3] if setting.refused else QUICK)
     ]
 
 
 @pytest.fixture(scope="module")
-def rows(shared: Path) -> dict[str, dict[str, Any]]:
+def rows(shared: Path) -> Iterator[dict[str, dict[str, Any]]]:
     suite.prepare()
-    return {row["id"]: row for row in cases.read_rows(shared)}
+    yield {row["id"]: row for row in cases.read_rows(shared)}
+    assert suite.left_behind() == []
 
 
 @pytest.mark.parametrize(("setting", "name"), _pairs())
@@ -100,11 +102,11 @@ def test_the_throw_away_host_is_no_part_of_the_real_one() -> None:
 
 def test_a_result_is_summed_up(sandbox: Sandbox) -> None:
     row = {"id": "x", "kind": "forge", "must_not": ["pass"]}
-    bad = suite.Seen(row, Setting("rlimit", bare=True), "pass", ["pass"], ())
-    good = suite.Seen(row, Setting("rlimit", bare=True), "error", [], ())
+    bad = suite.Seen(row, Setting("rlimit", refused=("landlock", "seccomp")), "pass", ["pass"], ())
+    good = suite.Seen(row, Setting("rlimit", refused=("landlock", "seccomp")), "error", [], ())
     lines = suite.summary([bad, good])
     assert "2 attempts, 1 of 2 forgeries pass, 1 observations in 1 rows" in lines[0]
-    assert suite.failures([bad, good]) == ["rlimit, bare: x: pass"]
+    assert suite.failures([bad, good]) == ["rlimit, no landlock, no seccomp: x: pass"]
     leak = suite.Seen(row | {"kind": "leak"}, Setting("rlimit"), "pass", ["pass"], ())
     assert suite.failures([leak]) == []
     stacked = suite.Seen(leak.row, leak.setting, "pass", ["pass"], ("seccomp", "landlock"))
