@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -23,6 +24,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from evalsite import datadir, env
+from evalsite.spawn import wrapped
 
 START_S = 10.0
 STOP_S = 5.0
@@ -136,9 +138,12 @@ def start(wanted: BrokerCommand | None = None) -> subprocess.Popen[bytes]:
 
 
 def spawn(wanted: BrokerCommand, output: BinaryIO | int) -> subprocess.Popen[bytes]:
-    """Start the process in a session of its own and hand it its configuration."""
+    """Start the process in a session of its own and hand it its configuration.
+
+    It ends with the thread that called this, however that ends.
+    """
     process = subprocess.Popen(
-        wanted.argv,
+        wrapped(wanted.argv, signal.SIGTERM),
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=subprocess.STDOUT,

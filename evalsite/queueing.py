@@ -176,9 +176,21 @@ def queued_ids(path: str) -> set[int]:
     Jobs a worker has taken are not counted: their records are leased, and where a worker was lost
     between the two, counting them would hide that. Raises redis.RedisError, broker.NoBroker.
     """
+    return _first_ids(path, _queue(_client(url())).get_job_ids())
+
+
+def running_ids(path: str) -> set[int]:
+    """First ids of the jobs for ``path`` that a worker has taken; of a lost worker, for 90 s.
+
+    Raises redis.RedisError, broker.NoBroker.
+    """
+    registry = _queue(_client(url())).started_job_registry
+    return _first_ids(path, registry.get_job_ids(cleanup=False))
+
+
+def _first_ids(path: str, job_ids: list[str]) -> set[int]:
     pattern = re.compile(rf"{path.rpartition('.')[2]}-(\d+)-")
-    matches = map(pattern.match, _queue(_client(url())).get_job_ids())
-    return {int(match[1]) for match in matches if match}
+    return {int(match[1]) for match in map(pattern.match, job_ids) if match}
 
 
 def queue_length() -> int:

@@ -28,9 +28,9 @@ class Profile:
 
 
 PROFILES = (
-    Profile("Synthetic A (demo)", mistakes=0.30, broken=0.00, chatty=0.9),
-    Profile("Synthetic B (demo)", mistakes=0.50, broken=0.02, chatty=0.5),
-    Profile("Synthetic C (demo)", mistakes=0.90, broken=0.06, chatty=0.2),
+    Profile("Synthetic A", mistakes=0.30, broken=0.00, chatty=0.9),
+    Profile("Synthetic B", mistakes=0.50, broken=0.02, chatty=0.5),
+    Profile("Synthetic C", mistakes=0.90, broken=0.06, chatty=0.2),
 )
 
 

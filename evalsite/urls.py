@@ -2,17 +2,25 @@
 
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
+from django.templatetags.static import static
 from django.urls import include, path
+from django.views.generic import RedirectView
+from django_rq.stats_views import stats_json
 from django_rq.urls import get_admin_urlpatterns
 
 from evalsite import health, views
 
-dashboard = get_admin_urlpatterns(view_wrapper=views.superusers_only)
+dashboard = [
+    path("stats.json", views.superusers_only(stats_json), name="home_json"),
+    *get_admin_urlpatterns(view_wrapper=views.superusers_only),
+]
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    # What a browser asks for on pages that name no icon, such as the admin's.
+    path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),
     path("theme/", views.theme, name="theme"),
     # The admin has no log-in page of its own, so there is one to protect.
     path("admin/login/", LoginView.as_view(redirect_authenticated_user=False)),

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import redis
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from csp.decorators import csp_replace
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
@@ -62,6 +64,9 @@ def superusers_only(view: View) -> View:
             return redirect_to_login(request.get_full_path())
         if not request.user.is_superuser:
             raise PermissionDenied("superuser")
-        return view(request, *args, **kwargs)
+        try:
+            return view(request, *args, **kwargs)
+        except redis.ConnectionError:
+            return render(request, "503.html", status=503)
 
     return csp_replace(DASHBOARD_CSP)(guarded)

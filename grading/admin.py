@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import QuerySet, URLField
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 
@@ -28,6 +29,7 @@ admin.site.site_header = "Evalsite administration"
 admin.site.site_title = "Evalsite"
 admin.site.index_title = "Records"
 
+SHOWN_CHARS = 20_000
 TASK_TEXTS = ("prompt", "targets", "setup", "reference", "metadata", "few_shot_examples")
 
 
@@ -42,6 +44,25 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+def _ascii(name: str) -> Any:
+    """A column for hostile text: as ASCII JSON, since no page can carry a lone surrogate."""
+
+    @admin.display(description=name)
+    def shown(row: Any) -> str:
+        text = json.dumps(getattr(row, name), ensure_ascii=True, indent=1)
+        return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]} … {len(text):,} in all"
+
+    return shown
+
+
+GENERATION_TEXTS: Any = (_ascii("text"), _ascii("extra"))
+ATTEMPT_TEXTS: Any = (
+    *map(_ascii, ("program", "targets", "failure", "stdout", "stderr")),
+    "limits",
+    "extraction",
+)
 
 
 def _in_list(request: HttpRequest) -> bool:
@@ -79,6 +100,8 @@ class TaskAdmin(ReadOnlyAdmin):
     list_filter = ("status", "version__benchmark")
     list_select_related = ("version__benchmark",)
     search_fields = ("task_id",)
+    exclude = ("reference_verdict",)
+    readonly_fields = (_ascii("reference_verdict"),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Task]:
         tasks: QuerySet[Task] = super().get_queryset(request)
@@ -90,6 +113,7 @@ class LanguageModelAdmin(admin.ModelAdmin):
     list_display = ("name", "slug", "organisation", "size_b", "released", "synthetic")
     list_filter = ("synthetic",)
     search_fields = ("name", "slug", "organisation")
+    formfield_overrides = {URLField: {"assume_scheme": "https"}}
 
 
 @admin.register(Submission)
@@ -151,6 +175,8 @@ class SampleAdmin(ReadOnlyAdmin):
 @admin.register(Generation)
 class GenerationAdmin(ReadOnlyAdmin):
     list_display = ("sample_id", "format")
+    fields = ("sample", "format", *GENERATION_TEXTS)
+    readonly_fields = GENERATION_TEXTS
     search_fields = ("=sample__submission__public_id",)
     show_full_result_count = False
 
@@ -162,6 +188,8 @@ class GenerationAdmin(ReadOnlyAdmin):
 class AttemptTextInline(admin.StackedInline):
     model = AttemptText
     can_delete = False
+    fields = ATTEMPT_TEXTS
+    readonly_fields = ATTEMPT_TEXTS
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -198,6 +226,8 @@ class AttemptAdmin(ReadOnlyAdmin):
 @admin.register(AttemptText)
 class AttemptTextAdmin(ReadOnlyAdmin):
     list_display = ("attempt_id",)
+    fields = ("attempt", *ATTEMPT_TEXTS)
+    readonly_fields = ATTEMPT_TEXTS
     search_fields = ("=attempt__sample__submission__public_id",)
     show_full_result_count = False
 

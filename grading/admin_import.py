@@ -12,8 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.text import slugify
 
-from evalsite import queueing
-from grading import benchmarks
+from grading import benchmarks, references
 from grading.engine import humaneval, records
 from grading.engine.jsonl import Problem, ProblemLog
 from grading.models import Benchmark
@@ -113,7 +112,7 @@ def _import(source: TaskSource, allow_bad: bool) -> benchmarks.Imported:
         allow_bad,
         {"dropped_targets": dropped},
     )
-    queueing.enqueue(queueing.GRADE_REFERENCES, imported.version.pk)
+    references.ask(imported.version)
     return imported
 
 

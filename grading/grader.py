@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import mmap
+import struct
+import time
 from collections.abc import Callable
 from functools import cache
 
 from django.conf import settings
 
 from grading.benchmarks import engine_task
+from grading.engine import canary
 from grading.engine.child import conceal
 from grading.engine.grade import grade
 from grading.engine.isolation.findings import UNSAFE_FIX
@@ -15,6 +19,10 @@ from grading.engine.outcome import Verdict
 from grading.engine.sandbox import Sandbox
 from grading.engine.task import Format, Generation
 from grading.models import Sample
+
+CANARY_S = 10.0
+# Monotonic time of the last check that went well, in memory that a worker shares with its horses.
+_checked = mmap.mmap(-1, 8)
 
 
 @cache
@@ -43,6 +51,18 @@ def refusal() -> str:
         f"This site takes no uploads: others can reach it, and the sandbox tier {sandbox().tier} "
         f"is too weak here for their programs. {UNSAFE_FIX}"
     )
+
+
+def check() -> None:
+    """Run the canaries, unless this worker did so within ``CANARY_S`` seconds.
+
+    Raises PlatformError when the host does not tell a right program from a wrong one.
+    """
+    now = time.monotonic()
+    (last,) = struct.unpack("d", _checked[:])
+    if not last or now - last > CANARY_S:
+        canary.check(sandbox())
+        _checked[:] = struct.pack("d", now)
 
 
 def grade_sample(sample_id: int, tick: Callable[[], None]) -> Verdict:

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 
 from evalsite import queueing
-from grading import benchmarks, chunks, grader, verdicts
-from grading.engine import canary
+from grading import benchmarks, chunks, grader, references, verdicts
 from grading.engine.outcome import PlatformError
 from grading.models import BenchmarkVersion
 
@@ -27,7 +26,7 @@ def grade_chunk(chunk_id: int) -> None:
     if lease is None:
         return
     try:
-        canary.check(grader.sandbox())
+        grader.check()
     except PlatformError as problem:
         log.error("chunk %s is held: %s", chunk_id, problem)
         chunks.hold(lease, verdicts.plain(f"Held: {problem}"))
@@ -42,9 +41,10 @@ def grade_chunk(chunk_id: int) -> None:
 
 
 def grade_references(version_id: int) -> None:
-    """Grade the reference solutions of a benchmark version."""
+    """Grade the reference solutions of a benchmark version that have no verdict yet."""
     version = BenchmarkVersion.objects.get(pk=version_id)
     benchmarks.grade_references(version, grader.sandbox())
+    references.answered(version)
 
 
 def _grade_sample(lease: chunks.Lease, sample_id: int) -> bool:

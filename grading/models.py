@@ -68,7 +68,9 @@ class BenchmarkVersion(models.Model):
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
-    content_hash = models.CharField(max_length=64, help_text="SHA-256 of the canonical task records")
+    content_hash = models.CharField(
+        max_length=64, help_text="SHA-256 of the canonical task records"
+    )
     source = models.CharField(max_length=200, blank=True)
     notes = models.JSONField(
         default=dict, blank=True, help_text="Import report: dropped targets, rejected records."
@@ -251,18 +253,14 @@ class Sample(models.Model):
         PLATFORM_FAILED = "platform_failed"
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="samples")
-    chunk = models.ForeignKey(
-        Chunk, on_delete=models.SET_NULL, null=True, related_name="samples"
-    )
+    chunk = models.ForeignKey(Chunk, on_delete=models.SET_NULL, null=True, related_name="samples")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="samples")
     index = models.PositiveIntegerField()
     state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
     current_attempt = models.OneToOneField(
         "Attempt", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    started_at = models.DateTimeField(
-        null=True, blank=True, help_text="Set while a worker runs it"
-    )
+    started_at = models.DateTimeField(null=True, blank=True, help_text="Set while a worker runs it")
     losses = models.PositiveSmallIntegerField(
         default=0, help_text="Times a worker was lost, or the platform failed, while it ran"
     )
@@ -371,9 +369,7 @@ class TaskScore(models.Model):
     fractions; one counter per outcome.
     """
 
-    submission = models.ForeignKey(
-        Submission, on_delete=models.CASCADE, related_name="task_scores"
-    )
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="task_scores")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="task_scores")
     n = models.PositiveIntegerField()
     c = models.PositiveIntegerField()

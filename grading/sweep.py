@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from evalsite import broker, queueing
-from grading import chunks
+from grading import chunks, references
 from grading.models import Chunk, Sample, Submission
 
 # A chunk younger than this may be on its way into the queue, or from it to a worker.
@@ -74,18 +74,16 @@ def _adopt() -> int:
 def _ring_missing() -> int:
     """Queued chunks without a job, such as after the broker was emptied; and waiting ones."""
     grading = Submission.objects.filter(state=Submission.State.GRADING)
-    topped = sum(chunks.top_up(pk) for pk in grading.values_list("pk", flat=True))
+    rung = sum(chunks.top_up(pk) for pk in grading.values_list("pk", flat=True))
     due = timezone.now() - GRACE
     queued = Chunk.objects.filter(state=Chunk.State.QUEUED, queued_at__lt=due)
     ids = set(queued.values_list("pk", flat=True))
-    if not ids:
-        return topped
     try:
-        missing = ids - queueing.queued_ids(queueing.GRADE_CHUNK)
+        missing = ids - queueing.queued_ids(queueing.GRADE_CHUNK) if ids else ids
+        return rung + sum(chunks.ring(pk) for pk in sorted(missing)) + references.ring_missing()
     except (redis.RedisError, broker.NoBroker) as problem:
         log.warning("the broker does not answer: %s", problem)
-        return topped
-    return topped + sum(chunks.ring(pk) for pk in sorted(missing))
+        return rung
 
 
 def _close() -> int:

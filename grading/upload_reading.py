@@ -207,7 +207,15 @@ class GoodLines:
                 known += f" such as {jsonl.shown(next(iter(self._task_ids)))}"
             detail = f"{found} is no task of this version; expected {known}"
             raise BadUploadLine(
-                Problem(number, line.task_id, "task_id", "unknown task", detail, found, known)
+                Problem(
+                    number,
+                    jsonl.plain(line.task_id),
+                    "task_id",
+                    "unknown task",
+                    detail,
+                    found,
+                    known,
+                )
             )
         if (line.task_id, index) in self._taken:
             self.duplicates += 1

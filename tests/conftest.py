@@ -11,16 +11,31 @@ from pathlib import Path
 
 import pytest
 import redis
+from django.conf import settings as django_settings
 from pytest_django import Settings
 
 from grading.engine.sandbox import Sandbox
 
 # Before settings are read: no test touches the checkout's own data.
 _DATA_DIR = tempfile.mkdtemp(prefix="evalsite-tests-")
-atexit.register(shutil.rmtree, _DATA_DIR, ignore_errors=True)
+_OWNER = os.getpid()
+
+
+@atexit.register
+def _remove_data_dir() -> None:
+    # A forked child that ends normally must not take the session's data with it.
+    if os.getpid() == _OWNER:
+        shutil.rmtree(_DATA_DIR, ignore_errors=True)
+
+
 os.environ["EVALSITE_DATA_DIR"] = _DATA_DIR
 # One for all processes of a parallel session: they take turns with runs that want to be alone.
 os.environ.setdefault("EVALSITE_CACHE_DIR", os.path.join(_DATA_DIR, "cache"))
+# The Django plugin has read the settings before this file, with the checkout's own directory.
+django_settings.DATA_DIR = Path(_DATA_DIR)
+if "sqlite" in django_settings.DATABASES["default"]["ENGINE"]:
+    django_settings.DATABASES["default"]["NAME"] = Path(_DATA_DIR, "db.sqlite3")
+    django_settings.DATABASES["default"]["TEST"]["NAME"] = Path(_DATA_DIR, "test.sqlite3")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from grading.engine.jsonl import Problem, shown
+from grading.engine.jsonl import Problem, plain, shown
 from grading.engine.task import Format
 
 MAX_SAMPLE_INDEX = 99_999
@@ -90,4 +90,6 @@ def _bad(
     number: int, task_id: str, field: str, rule: str, found: object, expected: str
 ) -> BadUploadLine:
     detail = f"expected {expected}, found {shown(found)}"
-    return BadUploadLine(Problem(number, task_id, field, rule, detail, shown(found), expected))
+    return BadUploadLine(
+        Problem(number, plain(task_id), field, rule, detail, shown(found), expected)
+    )

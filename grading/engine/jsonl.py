@@ -103,6 +103,12 @@ def shown(value: object) -> str:
     return text if len(text) <= FOUND_CHARS else text[: FOUND_CHARS - 3] + "..."
 
 
+def plain(text: str) -> str:
+    """A name from the file, fit to be shown: short, without characters that do not print."""
+    kept = "".join(char if char.isprintable() else "?" for char in text[:FOUND_CHARS])
+    return kept if len(text) <= FOUND_CHARS else kept + "..."
+
+
 def _value(number: int, line: bytes, log: ProblemLog) -> Iterator[tuple[int, Any]]:
     try:
         yield number, _decoded(line)

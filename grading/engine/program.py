@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from grading.engine import fences, reply, source
 from grading.engine.extract import Extracted, Rule, extract_clean, has_fence
@@ -37,7 +38,7 @@ def build_program(task: Task, generation: Generation) -> Program:
         return Program("", Extraction(Rule.UNCLOSED_THOUGHT.value))
     clean = reply.cut_end_tokens(rest)
     names = task.names()
-    prompt = _Prompt(task, names)
+    prompt = _read_prompt(task.prompt, task.preamble, names)
     if prompt.can_be_continued and not _stands_alone(clean, names):
         untouched = clean == text
         joined = task.prompt + (generation.text if untouched else clean)
@@ -60,21 +61,25 @@ def prompt_helpers(prompt: str, entry_points: tuple[str, ...]) -> str:
     return "".join("\n".join(lines[start - 1 : end]) + "\n" for start, end in ranges)
 
 
+@dataclass(frozen=True, slots=True)
 class _Prompt:
-    """What the task's prompt gives to a program."""
+    """What the task's prompt gives to a program: ``preamble`` in front, which binds ``names``."""
 
-    def __init__(self, task: Task, names: tuple[str, ...]) -> None:
-        self.text = task.prompt
-        usable = bool(task.prompt.strip()) and task.preamble is not Preamble.NOTHING
-        self.can_be_continued = usable and _prompt_tree(task.prompt) is not None
-        self.preamble = ""
-        if self.can_be_continued:
-            whole = task.preamble is Preamble.PROMPT
-            self.preamble = task.prompt if whole else prompt_helpers(task.prompt, names)
+    text: str
+    can_be_continued: bool
+    preamble: str
+    names: frozenset[str]
 
-    @property
-    def names(self) -> frozenset[str]:
-        return source.defined_names(self.preamble, source.parse(self.preamble))
+
+# Samples of one task come one after another, and a whole upload names few tasks.
+@lru_cache(maxsize=1024)
+def _read_prompt(text: str, policy: Preamble, entry_points: tuple[str, ...]) -> _Prompt:
+    usable = bool(text.strip()) and policy is not Preamble.NOTHING
+    if not usable or _prompt_tree(text) is None:
+        return _Prompt(text, False, "", frozenset())
+    preamble = text if policy is Preamble.PROMPT else prompt_helpers(text, entry_points)
+    names = source.defined_names(preamble, source.parse(preamble))
+    return _Prompt(text, True, preamble, names)
 
 
 def _stands_alone(text: str, names: tuple[str, ...]) -> bool:

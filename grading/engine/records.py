@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from grading.engine import jsonl, source
-from grading.engine.jsonl import Problem, ProblemLog, shown
+from grading.engine.jsonl import Problem, ProblemLog, plain, shown
 from grading.engine.limits import MAX_TIMEOUT_S
 
 REQUIRED = ("task_id", "category", "prompt", "targets", "metric_name", "post_process")
@@ -105,7 +105,7 @@ def _take(line: int, row: object, seen: dict[str, int], result: TaskFile) -> Non
     if isinstance(task_id, str):
         if task_id in seen:
             detail = f"the id already stands in line {seen[task_id]}"
-            problems.append(Problem(line, task_id, "task_id", "duplicate id", detail))
+            problems.append(Problem(line, plain(task_id), "task_id", "duplicate id", detail))
         seen.setdefault(task_id, line)
     for problem in problems:
         result.problems.add(problem)
@@ -122,7 +122,7 @@ def check_record(line: int, row: object, *, strict: bool = True) -> Iterator[Pro
         found = shown(row)
         yield Problem(line, "", "", "wrong type", f"not a JSON object: {found}", found, "an object")
         return
-    task_id = row["task_id"] if isinstance(row.get("task_id"), str) else ""
+    task_id = plain(row["task_id"]) if isinstance(row.get("task_id"), str) else ""
     checks: list[Callable[[dict[str, Any]], Iterator[_Fault]]] = [
         _check_fields,
         _check_characters,
@@ -203,7 +203,7 @@ def _check_fields(row: dict[str, Any]) -> Iterator[_Fault]:
     for name in row:
         if name not in REQUIRED + OPTIONAL:
             allowed = ", ".join(REQUIRED + OPTIONAL)
-            yield _Fault(name[:40], "unknown field", f"allowed are {allowed}")
+            yield _Fault(plain(name), "unknown field", f"allowed are {allowed}")
 
 
 def _check_characters(row: dict[str, Any]) -> Iterator[_Fault]:
@@ -211,10 +211,10 @@ def _check_characters(row: dict[str, Any]) -> Iterator[_Fault]:
     for name, value in row.items():
         for text in _strings(value):
             if "\0" in text:
-                yield _Fault(name, "NUL character", "NUL characters cannot be stored")
+                yield _Fault(plain(name), "NUL character", "NUL characters cannot be stored")
             if bad := _LONE_SURROGATE.search(text):
                 found = shown(bad[0])
-                yield _Fault(name, "lone surrogate", f"{found} is half a character", found)
+                yield _Fault(plain(name), "lone surrogate", f"{found} is half a character", found)
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 
+from grading.engine import source
 from grading.engine.limits import DEFAULT_TIMEOUT_S
 
 
@@ -90,11 +91,8 @@ def called_names(targets: tuple[str, ...], setup: str = "") -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(chain.from_iterable(per_target)) if name in common)
 
 
-def _parse(source: str) -> ast.Module | None:
-    try:
-        return ast.parse(source.strip())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+def _parse(code: str) -> ast.Module | None:
+    return source.parse(code.strip())
 
 
 def _calls(tree: ast.AST) -> list[str]:

@@ -20,6 +20,12 @@ from grading.models import Attempt, AttemptText, Benchmark, Generation, Sample, 
 PHASES_BEFORE_TARGETS = {"compile", "import"}
 
 
+# How the judge begins the detail of a target that is false without a call having raised.
+FALSE_WORDS = ("false", "AssertionError", "holds only")
+# What the engine says of targets that were not asked, since the run had ended before.
+NOT_REACHED = "not reached"
+
+
 @dataclass(frozen=True, slots=True)
 class TargetLine:
     """A target and what came of it; ``true`` None means it was never asked."""
@@ -33,7 +39,8 @@ class TargetLine:
 
     @property
     def raised(self) -> bool:
-        return self.true is False and self.detail.startswith("raised")
+        """Whether a call raised; the judge says in other words that the target was just false."""
+        return self.true is False and not self.detail.startswith(FALSE_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +191,7 @@ def _targets(task: Task, text: AttemptText | None) -> list[TargetLine]:
     lines = []
     for index, target in enumerate(task.targets):
         row = results.get(index)
-        if row is None:
+        if row is None or (not row["true"] and row["detail"] == NOT_REACHED):
             lines.append(TargetLine(index + 1, target))
         else:
             lines.append(

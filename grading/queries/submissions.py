@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Substr
-from django.utils import timezone
 
 from grading.engine.outcome import Outcome
 from grading.engine.passk import mean_fraction, mean_pass_at_k
-from grading.models import Attempt, Chunk, Sample, Submission, TaskScore
+from grading.models import Sample, Submission, TaskScore
 from grading.queries.paging import page_of
 
 SHOWN_K = (1, 5, 10, 100)
-LATEST = 5
 SAMPLES_PER_PAGE = 50
 TASKS_PER_PAGE = 50
-# An ETA from fewer verdicts than this is noise.
-ETA_MIN_SAMPLES = 20
-ETA_WINDOWS = (20, 100)
 DETAIL_CHARS = 160
-# No heartbeat for this long means that no worker is at it.
-SILENT_AFTER = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,58 +37,6 @@ class Row:
     graded_at: datetime | None
     detail: str
     fault: str
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerRow:
-    """A worker that holds a chunk of the submission; ``left`` samples of it are not done."""
-
-    name: str
-    left: int
-    tries: int
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A live submission. ``eta_s`` is a range in seconds; ``rate`` in samples per second.
-
-    ``faulted`` samples met a fault of the platform and are queued again, ``fault`` is the last
-    one's reason; ``failed`` ones met it too often. ``ahead_*`` count older submissions that are
-    still being graded.
-    """
-
-    total: int
-    done: int
-    cancelled: int
-    failed: int
-    faulted: int
-    fault: str
-    counts: dict[str, int]
-    workers: list[WorkerRow]
-    latest: list[Row]
-    ahead_submissions: int
-    ahead_samples: int
-    silent: bool
-    rate: float | None
-    eta_s: tuple[float, float] | None
-
-    @property
-    def running(self) -> bool:
-        return bool(self.workers)
-
-    @property
-    def left(self) -> int:
-        return self.total - self.done - self.cancelled - self.failed
-
-    @property
-    def passing(self) -> float:
-        """Share of the graded samples that pass."""
-        return self.counts[Outcome.PASS.value] / self.done if self.done else 0.0
-
-    @property
-    def quarter(self) -> int:
-        """Quarters of the samples that are graded, 0 to 4."""
-        return 4 * self.done // self.total if self.total else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,33 +132,7 @@ class Result:
         return PassAtK(k, None, f"needs {k} samples on every task, one has {self.n_min}")
 
 
-def progress(submission: Submission) -> Progress:
-    """Six or seven queries, whatever the size of the submission."""
-    states = _states(submission)
-    moments = _latest_moments(submission)
-    rates = [rate for rate in (_rate(moments[:window]) for window in ETA_WINDOWS) if rate]
-    left = states["queued"]
-    ahead = _ahead(submission)
-    enough = states["done"] >= ETA_MIN_SAMPLES
-    return Progress(
-        total=submission.sample_count,
-        done=states["done"],
-        cancelled=states["cancelled"],
-        failed=states["failed"],
-        faulted=states["faulted"],
-        fault=_last_fault(submission) if states["faulted"] else "",
-        counts=outcome_counts(TaskScore.objects.filter(submission=submission)),
-        workers=_workers(submission),
-        latest=rows(_graded(submission).order_by("-current_attempt_id")[:LATEST]),
-        ahead_submissions=ahead[0],
-        ahead_samples=ahead[1],
-        silent=_silent(submission),
-        rate=rates[0] if rates else None,
-        eta_s=(left / max(rates), left / min(rates)) if rates and enough else None,
-    )
-
-
-def _states(submission: Submission) -> dict[str, int]:
+def sample_states(submission: Submission) -> dict[str, int]:
     state = Sample.State
     return Sample.objects.filter(submission=submission).aggregate(
         done=Count("pk", filter=Q(state=state.DONE)),
@@ -253,51 +167,7 @@ def score_counts(score: TaskScore) -> dict[str, int]:
     }
 
 
-def _silent(submission: Submission) -> bool:
-    last = submission.heartbeat_at or submission.created_at
-    return timezone.now() - last > SILENT_AFTER
-
-
-def _last_fault(submission: Submission) -> str:
-    faulted = Sample.objects.filter(submission=submission, state=Sample.State.QUEUED)
-    reasons = faulted.exclude(platform_failure="").order_by("-pk")
-    return reasons.values_list("platform_failure", flat=True).first() or ""
-
-
-def _latest_moments(submission: Submission) -> list[datetime]:
-    attempts = Attempt.objects.filter(sample__submission=submission).order_by("-pk")
-    return list(attempts.values_list("created_at", flat=True)[: max(ETA_WINDOWS)])
-
-
-def _rate(moments: Sequence[datetime]) -> float | None:
-    """Verdicts per second over a window, newest first; None where it says nothing."""
-    if len(moments) < 2:
-        return None
-    span = (moments[0] - moments[-1]).total_seconds()
-    return (len(moments) - 1) / span if span > 0 else None
-
-
-def _ahead(submission: Submission) -> tuple[int, int]:
-    """Older submissions still being graded, and their queued samples."""
-    queued = Sample.objects.filter(
-        state=Sample.State.QUEUED,
-        submission__state=Submission.State.GRADING,
-        submission__created_at__lt=submission.created_at,
-    )
-    found = queued.aggregate(submissions=Count("submission", distinct=True), samples=Count("pk"))
-    return found["submissions"], found["samples"]
-
-
-def _workers(submission: Submission) -> list[WorkerRow]:
-    chunks = (
-        Chunk.objects.filter(submission=submission, state=Chunk.State.RUNNING)
-        .annotate(left=Count("samples", filter=Q(samples__state=Sample.State.QUEUED)))
-        .order_by("worker", "position")
-    )
-    return [WorkerRow(chunk.worker, chunk.left, chunk.tries) for chunk in chunks]
-
-
-def _graded(submission: Submission) -> QuerySet[Sample]:
+def graded_samples(submission: Submission) -> QuerySet[Sample]:
     return Sample.objects.filter(submission=submission, current_attempt__isnull=False)
 
 
@@ -326,7 +196,7 @@ def _row(values: tuple[Any, ...]) -> Row:
 
 def result(submission: Submission) -> Result:
     """Figures of a submission, finished or not; five queries."""
-    states = _states(submission)
+    states = sample_states(submission)
     facts, sealed_share = _facts(submission)
     return Result(
         tasks=_task_rows(submission),
@@ -362,7 +232,7 @@ def _facts(submission: Submission) -> tuple[list[RunFact], float | None]:
     # Only here was every target asked.
     asked = Q(current_attempt__outcome__in=[Outcome.PASS.value, Outcome.ASSERTION_FAIL.value])
     groups = (
-        _graded(submission)
+        graded_samples(submission)
         .values_list(
             "current_attempt__tier",
             "current_attempt__python",

@@ -12,6 +12,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from grading import chunks
 from grading.models import Submission, Task
 from grading.permissions import may_cancel, sees_targets, submission_or_404
+from grading.queries import progress as progress_queries
 from grading.queries import submissions as queries
 
 MIN_REFRESH_S = 5
@@ -27,7 +28,7 @@ def submission(request: HttpRequest, public_id: str) -> HttpResponse:
 def _live(request: HttpRequest, found: Submission) -> HttpResponse:
     context = {
         "submission": found,
-        "progress": queries.progress(found),
+        "progress": progress_queries.progress(found),
         "may_cancel": may_cancel(request.user, found),
         "refresh": _refresh(request.GET.get("refresh", "")),
     }
@@ -58,7 +59,7 @@ def progress(request: HttpRequest, public_id: str) -> HttpResponse:
     found = submission_or_404(request.user, public_id)
     if found.state != Submission.State.GRADING and request.htmx:  # type: ignore[attr-defined]
         return HttpResponseClientRefresh()
-    context = {"submission": found, "progress": queries.progress(found)}
+    context = {"submission": found, "progress": progress_queries.progress(found)}
     return render(request, "grading/_progress.html", context)
 
 

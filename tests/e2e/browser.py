@@ -104,7 +104,7 @@ class Visitor:
         # Chromium logs the status of an error page that was asked for.
         if self.expected_status >= 400 and "Failed to load resource" in message.text:
             return
-        self.faults.append(f"console {message.type}: {message.text}")
+        self.faults.append(f"console {message.type}: {message.text} {message.location.get('url')}")
 
 
 @contextmanager

@@ -121,7 +121,7 @@ MEANINGS = [
     ("list(map(same, [1, 2])) == [1, 2]", "ts"),
     # exceptions
     (
-        "try:\n    odd(1)\nexcept ValueError as e:\n    assert str(e) == 'odd one'\nelse:\n    assert 0",
+        "try:\n    odd(1)\nexcept ValueError as e:\n    assert str(e) == 'odd one'",
         "ts",
     ),
     ("try:\n    odd(1)\nexcept Odd as e:\n    pass\nelse:\n    assert 0", "ts"),
@@ -224,7 +224,7 @@ def test_iterators_callbacks_and_coroutines(sandbox: Sandbox, target: str, right
             "f",
         ),
         ("LIMIT = 5", "LIMIT == 5", {"entry_points": ("LIMIT",)}, "t"),
-        ("n = 0\ndef f():\n global n\n n += 1", "f()\nassert n == 1", {"entry_points": ("f",)}, "t"),
+        ("n = 0\ndef f():\n global n\n n = 1", "f()\nassert n == 1", {"entry_points": ("f",)}, "t"),
         ("def g(x): return x", "f(1) == 1", {"entry_points": ("f",)}, "f"),
         ("class Node:\n def __init__(s, v): s.v = v\ndef f(n): return n.v + n.left.v",
          "f(root) == 3",
@@ -470,8 +470,9 @@ FORGERIES = {
     "patched builtins": "import builtins\nbuiltins.eval = builtins.exec = lambda *a: True\n"
     "builtins.all = lambda x: True\ndef f(x): return None",
     "result frames": "import os\nfor fd in range(3, 64):\n"
-    " try: os.write(fd, b'T' + bytes(8) + (26).to_bytes(4, 'big') + b'{\"index\":0,\"true\":true}  ')\n"
-    " except OSError: pass\ndef f(x): return None",
+    " for kind in (b'T', b'R', b'E', b'D'):\n"
+    "  try: os.write(fd, kind + bytes(11) + b'\\x08[1,true]')\n"
+    "  except OSError: pass\ndef f(x): return None",
     "early exit": "import os, atexit\natexit.register(print, 'PASS')\ndef f(x): os._exit(0)",
     "raises skip": "class AssertionError2(Exception): pass\ndef f(x): raise SystemExit(0)",
     "mutates expected": "def f(x):\n try: x.append(42)\n except Exception: pass\n return x",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -86,6 +87,11 @@ def test_the_queue_survives_a_kill_and_the_same_port_is_used_again(start: Start)
     first = start(command)
     client = redis.Redis.from_url(command.url)
     client.rpush("queue", *range(100))
+    # On a slow disk a write waits for the sync before it; the promise is a second, not none.
+    deadline = time.monotonic() + 30
+    while client.info("persistence")["aof_buffer_length"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     first.kill()
     first.wait()
     assert broker.running_url() is None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.evalsite.running import manage
+from tests.evalsite.running import ROOT, Up, environment, manage, tree, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.sandbox, pytest.mark.slow]
 
@@ -81,3 +83,32 @@ def test_an_unknown_benchmark_is_told_what_there_is(data: Path, tmp_path: Path) 
     done = manage(data, "submit", file, "--benchmark", "nope", "--model", "m")
     assert done.returncode == 1
     assert "No benchmark 'nope'; there are: add." in done.stderr
+
+
+def test_it_goes_on_by_itself_when_the_running_instance_ends(data: Path, tmp_path: Path) -> None:
+    file = upload(
+        tmp_path / "slow.jsonl", [{"task_id": "add/1", "generation": "while True:\n    pass"}]
+    )
+    up = Up(data)
+    options = ["--benchmark", "add", "--model", "s", "--wait", "--json"]
+    waiting = subprocess.Popen(
+        [sys.executable, "manage.py", "submit", file, *options],
+        cwd=ROOT,
+        env=environment(data),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_until(
+            lambda: any(" -B -S -c " in line for line in tree(up.process.pid).values()),
+            60,
+            "the instance did not take the submission",
+        )
+    finally:
+        up.kill()
+    out, errors = waiting.communicate(timeout=120)
+    assert waiting.returncode == 0, errors
+    result = json.loads(out)
+    assert (result["state"], result["outcomes"]["timeout"]) == ("done", 1)

@@ -105,10 +105,13 @@ def test_a_fault_of_the_site_has_a_page(client: Client, monkeypatch: pytest.Monk
     assert b"planted" not in answer.content
 
 
-@pytest.mark.broker
-def test_the_queue_dashboard_is_for_superusers(
-    client: Client, broker_url: str, settings: Any
-) -> None:
+@pytest.fixture
+def dashboard_broker(broker_url: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setitem(settings.RQ_QUEUES[settings.GRADE_QUEUE], "URL", broker_url)
+    return broker_url
+
+
+def test_the_queue_dashboard_is_for_superusers(client: Client) -> None:
     home = reverse("django_rq:home")
     assert client.get(home).headers["Location"].startswith("/login/?next=")
     client.force_login(web_records.person("sam", staff=True))
@@ -116,3 +119,23 @@ def test_the_queue_dashboard_is_for_superusers(
     for name, arguments in (("jobs", [0]), ("workers", [0]), ("clear", [0])):
         assert client.get(reverse(f"django_rq:{name}", args=arguments)).status_code == 403
     assert client.get("/admin/django_rq/").status_code == 404
+
+
+@pytest.mark.broker
+def test_a_superuser_reads_the_queue_under_a_policy_of_its_own(
+    client: Client, dashboard_broker: str
+) -> None:
+    client.force_login(web_records.person("ada", superuser=True))
+    for url in (reverse("django_rq:home"), reverse("django_rq:jobs", args=[0])):
+        answer = client.get(url)
+        assert answer.status_code == 200, url
+        assert "script-src 'self' 'unsafe-inline'" in answer.headers["Content-Security-Policy"]
+    assert "unsafe" not in client.get("/crashes/").headers["Content-Security-Policy"]
+    assert "unsafe" not in client.get("/admin/").headers["Content-Security-Policy"]
+
+
+def test_without_a_broker_the_dashboard_says_so(client: Client) -> None:
+    client.force_login(web_records.person("ada", superuser=True))
+    answer = client.get(reverse("django_rq:jobs", args=[0]))
+    assert answer.status_code == 503
+    assert b"The broker does not answer" in answer.content

@@ -1,12 +1,16 @@
-"""Small stored submissions and made-up verdicts for tests of the pipeline."""
+"""Small stored submissions, made-up verdicts and a worker for tests of the pipeline."""
 
 from __future__ import annotations
 
 import itertools
+import signal
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.utils import timezone
 
+from evalsite import queueing
 from grading import chunks
 from grading.engine.limits import Limits
 from grading.engine.outcome import (
@@ -85,6 +89,23 @@ def first_lease(submission: Submission, worker: str = "w0-1") -> chunks.Lease:
     lease = chunks.take(chunk.pk, worker)
     assert lease is not None
     return lease
+
+
+def age_chunks() -> None:
+    """Let every queued chunk have been queued, and every lease run out, a minute ago."""
+    past = timezone.now() - timedelta(minutes=1)
+    Chunk.objects.filter(queued_at__isnull=False).update(queued_at=past)
+    Chunk.objects.filter(lease_until__isnull=False).update(lease_until=past)
+
+
+def work(name: str = "w0-1") -> None:
+    """Run everything in the queue in forked horses, as `manage.py worker --burst` does."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        queueing.worker(name).work(burst=True, logging_level="CRITICAL")
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def verdict(outcome: Outcome = Outcome.PASS, passed: int = 3, **changes: Any) -> Verdict:

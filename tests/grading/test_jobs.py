@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
+from django.db import connections
 from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
@@ -23,9 +25,13 @@ from grading import chunks, grader, jobs, sweep
 from grading.engine import canary
 from grading.engine.outcome import Outcome, PlatformError, Verdict
 from grading.models import Attempt, Chunk, Sample, TaskScore
-from tests.grading.pipeline_records import stored_submission, verdict
+from tests.grading.pipeline_records import age_chunks, stored_submission, verdict, work
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    # A worker forks beside the thread that listens for commands, as it does in production.
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+]
 Grade = Callable[..., Verdict]
 
 
@@ -35,6 +41,7 @@ def use_grade(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grade], None]:
     monkeypatch.setattr(grader, "sandbox", object)
     monkeypatch.setattr(grader, "engine_task", lambda task: task)
     monkeypatch.setattr(canary, "check", lambda sandbox: None)
+    grader._checked[:] = bytes(8)
     return lambda grade: monkeypatch.setattr(grader, "grade", grade)
 
 
@@ -46,19 +53,6 @@ def client(broker_url: str) -> Iterator[redis.Redis]:
 
 def passing(*_: Any, **__: Any) -> Verdict:
     return verdict()
-
-
-def work(name: str) -> None:
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    queueing.worker(name).work(burst=True, logging_level="CRITICAL")
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-
-
-def age_chunks() -> None:
-    past = timezone.now() - timedelta(minutes=1)
-    Chunk.objects.filter(queued_at__isnull=False).update(queued_at=past)
-    Chunk.objects.filter(lease_until__isnull=False).update(lease_until=past)
 
 
 def queued_chunk(**shape: int) -> int:
@@ -114,7 +108,7 @@ def test_a_worker_that_is_asked_to_stop_puts_the_rest_back(
     def grade(*_: Any, **__: Any) -> Verdict:
         os.kill(os.getppid(), signal.SIGTERM)
         while not queueing.stopping():
-            signal.pause()
+            time.sleep(0.005)
         return verdict()
 
     use_grade(grade)
@@ -130,6 +124,42 @@ def test_a_worker_that_is_asked_to_stop_puts_the_rest_back(
     work("w1-2")
     assert Attempt.objects.count() == 5
     assert {attempt.worker for attempt in Attempt.objects.all()} == {"w0-1", "w1-2"}
+
+
+@pytest.mark.broker
+def test_a_horse_dies_with_its_worker_and_the_sample_gets_a_second_try(
+    client: redis.Redis, use_grade: Callable[[Grade], None]
+) -> None:
+    def grade(*_: Any, **__: Any) -> Verdict:
+        client.set("horse", os.getpid())
+        os.kill(os.getppid(), signal.SIGKILL)
+        signal.pause()
+        return verdict()
+
+    use_grade(grade)
+    submission = stored_submission(tasks=1, per_task=5, per_chunk=5)
+    chunks.start(submission)
+    connections.close_all()
+    worker = os.fork()
+    if worker == 0:
+        try:
+            queueing.worker("w0-1").work(burst=True, logging_level="CRITICAL")
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]) == -signal.SIGKILL
+    horse = Path("/proc") / client.get("horse").decode()
+    deadline = time.monotonic() + 20
+    while horse.exists() and "Z" not in (horse / "stat").read_text().split()[2]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    (in_flight,) = submission.samples.filter(started_at__isnull=False)
+    age_chunks()
+    assert sweep.sweep_once().recovered == 1
+    use_grade(passing)
+    work("w1-2")
+    retried = Attempt.objects.get(kind="retry")
+    assert (retried.sample_id, retried.worker) == (in_flight.pk, "w1-2")
+    assert Attempt.objects.count() == 5
 
 
 @pytest.mark.broker
@@ -207,6 +237,22 @@ def test_a_failing_canary_holds_the_chunk(
     assert not Attempt.objects.exists()
     jobs.grade_chunk(chunk_id)
     assert Attempt.objects.count() == 2
+
+
+@pytest.mark.broker
+def test_canaries_run_once_for_jobs_that_follow_each_other(
+    client: redis.Redis, use_grade: Callable[[Grade], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_grade(passing)
+    monkeypatch.setattr(canary, "check", lambda sandbox: client.incr("canaries"))
+    chunks.start(stored_submission(tasks=1, per_task=3, per_chunk=1))
+    work("w0-1")
+    assert Attempt.objects.count() == 3
+    assert client.get("canaries") == b"1"
+    monkeypatch.setattr(grader, "CANARY_S", 0.0)
+    chunks.start(stored_submission(tasks=1, per_task=3, per_chunk=1))
+    work("w0-1")
+    assert client.get("canaries") == b"4"
 
 
 def test_a_job_time_out_is_not_swallowed(use_grade: Callable[[Grade], None]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.utils import timezone
 from grading import crashes
 from grading.engine.outcome import Outcome
 from grading.models import Attempt, Sample, Submission, TaskScore
-from grading.queries import samples, submissions, tasks
+from grading.queries import progress, samples, submissions, tasks
 from tests.grading import web_records
 from tests.grading.web_records import verdict
 
@@ -27,20 +28,20 @@ def test_progress_counts_every_sample_once(rosa: Any) -> None:
         return [verdict(Outcome.PASS), "no namespaces", None][index]
 
     live = web_records.submission(web_records.benchmark(tasks=4), rosa, judge, n=3)
-    progress = submissions.progress(live)
+    now = progress.progress(live)
 
-    assert (progress.total, progress.done, progress.failed, progress.left) == (12, 4, 4, 4)
-    assert progress.counts == {
+    assert (now.total, now.done, now.failed, now.left) == (12, 4, 4, 4)
+    assert now.counts == {
         "pass": 4,
         "assertion_fail": 0,
         "error": 0,
         "timeout": 0,
         "syntax_error": 0,
     }
-    assert progress.running
-    assert [(worker.name, worker.left) for worker in progress.workers] == [("w1-77", 4)]
-    assert progress.passing == 1.0
-    assert progress.quarter == 1
+    assert now.running
+    assert [(worker.name, worker.left) for worker in now.workers] == [("w1-77", 4)]
+    assert now.passing == 1.0
+    assert now.quarter == 1
 
 
 def test_progress_tells_faults_that_are_back_in_the_queue(rosa: Any) -> None:
@@ -48,8 +49,8 @@ def test_progress_tells_faults_that_are_back_in_the_queue(rosa: Any) -> None:
     first = Sample.objects.filter(submission=live).order_by("pk")[:1]
     Sample.objects.filter(pk__in=first).update(platform_failure="disk full", losses=1)
 
-    progress = submissions.progress(live)
-    assert (progress.faulted, progress.fault, progress.failed) == (1, "disk full", 0)
+    now = progress.progress(live)
+    assert (now.faulted, now.fault, now.failed) == (1, "disk full", 0)
 
 
 def test_an_eta_is_a_range_and_needs_twenty_samples(rosa: Any) -> None:
@@ -63,12 +64,12 @@ def test_an_eta_is_a_range_and_needs_twenty_samples(rosa: Any) -> None:
         passed = second * 2 if second < 4 else 8 + (second - 4)
         Attempt.objects.filter(pk=attempt.pk).update(created_at=start + timedelta(seconds=passed))
 
-    low, high = submissions.progress(live).eta_s or (0, 0)
+    low, high = progress.progress(live).eta_s or (0, 0)
     assert low == pytest.approx(12 / 1.0)
     assert high == pytest.approx(12 / (23 / 27))
     Attempt.objects.filter(sample__index=7).delete()
     Sample.objects.filter(index__in=[6, 7]).update(state=Sample.State.QUEUED)
-    assert submissions.progress(live).eta_s is None
+    assert progress.progress(live).eta_s is None
 
 
 def test_the_queue_place_counts_older_open_submissions(rosa: Any) -> None:
@@ -77,16 +78,16 @@ def test_the_queue_place_counts_older_open_submissions(rosa: Any) -> None:
     web_records.submission(version, rosa)
     newer = web_records.submission(version, rosa, lambda task, index: None)
 
-    progress = submissions.progress(newer)
-    assert (progress.ahead_submissions, progress.ahead_samples) == (1, 6)
-    assert submissions.progress(older).ahead_submissions == 0
+    now = progress.progress(newer)
+    assert (now.ahead_submissions, now.ahead_samples) == (1, 6)
+    assert progress.progress(older).ahead_submissions == 0
 
 
 def test_progress_is_silent_a_minute_after_the_last_heartbeat(rosa: Any) -> None:
     live = web_records.submission(web_records.benchmark(), rosa, lambda task, index: None)
-    assert not submissions.progress(live).silent
+    assert not progress.progress(live).silent
     live.heartbeat_at = timezone.now() - timedelta(seconds=61)
-    assert submissions.progress(live).silent
+    assert progress.progress(live).silent
 
 
 def test_a_result_has_pass_at_k_for_the_k_that_some_task_allows(rosa: Any) -> None:
@@ -175,7 +176,9 @@ def test_neighbours_are_the_nearest_failing_samples(rosa: Any) -> None:
 
 
 def test_targets_that_were_never_asked_are_shown_as_such(rosa: Any) -> None:
-    cut = verdict(Outcome.TIMEOUT, targets=verdict(Outcome.PASS).targets[:1])
+    first, second, _ = verdict(Outcome.PASS).targets
+    unreached = replace(second, true=False, detail=samples.NOT_REACHED)
+    cut = verdict(Outcome.TIMEOUT, targets=[first, unreached])
     done = web_records.submission(web_records.benchmark(), rosa, lambda task, index: cut)
     view = samples.sample_view(samples.sample_or_404(done, "Tidepool-0", 0), True)
     assert [target.true for target in view.targets] == [True, None, None]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 import pytest
 import redis
 from django.core.management import call_command
-from django.utils import timezone
 from pytest_django import Settings
 
 from evalsite import queueing
-from grading import chunks, sweep
+from grading import chunks, references, sweep
 from grading.models import Chunk, Sample, Submission
-from tests.grading.pipeline_records import first_lease, stored_submission
+from tests.grading.pipeline_records import (
+    age_chunks,
+    first_lease,
+    stored_submission,
+    stored_version,
+)
 
 pytestmark = [pytest.mark.broker, pytest.mark.django_db(transaction=True)]
 
@@ -23,13 +26,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.django_db(transaction=True)]
 def client(broker_url: str) -> Iterator[redis.Redis]:
     with redis.Redis.from_url(broker_url) as client:
         yield client
-
-
-def age_chunks() -> None:
-    """Let every queued chunk have been queued, and every lease run out, a minute ago."""
-    past = timezone.now() - timedelta(minutes=1)
-    Chunk.objects.filter(queued_at__isnull=False).update(queued_at=past)
-    Chunk.objects.filter(lease_until__isnull=False).update(lease_until=past)
 
 
 def queued() -> set[int]:
@@ -95,6 +91,22 @@ def test_samples_whose_chunk_was_deleted_are_adopted(client: redis.Redis) -> Non
     assert len({sample.chunk_id for sample in samples}) == 3
     assert queueing.queued_ids(queueing.GRADE_CHUNK) == queued()
     assert sweep.sweep_once().adopted == 0
+
+
+def test_reference_solutions_that_were_asked_for_are_not_forgotten(client: redis.Redis) -> None:
+    version = stored_version(tasks=1)
+    assert sweep.sweep_once().rung == 0
+    references.ask(version)
+    assert sweep.sweep_once().rung == 0
+    client.flushall()
+    assert sweep.sweep_once().rung == 1
+    assert queueing.queued_ids(queueing.GRADE_REFERENCES) == {version.pk}
+    client.delete("rq:queue:grade")
+    client.zadd("rq:wip:grade", {f"grade_references-{version.pk}-abc:1": 4e9})
+    assert sweep.sweep_once().rung == 0  # a worker has it
+    client.flushall()
+    references.answered(version)
+    assert sweep.sweep_once().rung == 0
 
 
 def test_a_finished_submission_is_closed(client: redis.Redis) -> None:

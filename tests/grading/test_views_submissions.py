@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from grading.engine.outcome import Outcome
-from grading.models import Sample, Submission
+from grading.models import Chunk, Sample, Submission
 from tests.grading import web_records
 from tests.grading.web_records import verdict
 
@@ -102,15 +103,23 @@ def test_platform_faults_are_told_apart_from_outcomes(client: Client, rosa: Any)
 
 
 def test_a_submission_that_no_worker_takes_says_so(client: Client, rosa: Any) -> None:
-    from grading.models import Chunk
-
     live = web_records.submission(web_records.benchmark(), rosa, lambda task, index: None)
     Chunk.objects.update(state="queued", worker="", token="")
-    long_ago = timezone.now() - timezone.timedelta(minutes=5)
+    long_ago = timezone.now() - timedelta(minutes=5)
     Submission.objects.update(created_at=long_ago)
     page = text_of(client.get(f"/s/{live.public_id}/"))
     assert "No worker has reported yet." in page
     assert "Next" in page
+
+
+def test_a_worker_whose_lease_ran_out_is_not_shown_as_running(client: Client, rosa: Any) -> None:
+    live = web_records.submission(web_records.benchmark(), rosa, half)
+    past = timezone.now() - timedelta(minutes=2)
+    Chunk.objects.update(lease_until=past)
+    Submission.objects.update(heartbeat_at=past)
+    page = text_of(client.get(f"/s/{live.public_id}/"))
+    assert "Running now" not in page
+    assert "No worker has reported since" in page
 
 
 def test_samples_are_listed_by_outcome(client: Client, rosa: Any) -> None:

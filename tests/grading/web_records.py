@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import lru_cache
 
 from django.contrib.auth.hashers import make_password
@@ -82,7 +83,7 @@ def benchmark(
 def verdict(outcome: Outcome, **changes: object) -> Verdict:
     """A verdict on three targets, plausible for its outcome; ``changes`` replace fields."""
     true = {Outcome.PASS: 3, Outcome.ASSERTION_FAIL: 2}.get(outcome, 0)
-    details = ["", "", "raised IndexError: list index out of range"]
+    details = ["", "", "IndexError: list index out of range"]
     asked = 0 if outcome is Outcome.SYNTAX_ERROR else 3
     facts: dict[str, object] = {
         "outcome": outcome,
@@ -160,7 +161,12 @@ def submission(
         settings={"temperature": 0.2},
     )
     chunk = Chunk.objects.create(
-        submission=made, position=0, state=Chunk.State.RUNNING, token=TOKEN, worker="w1-77"
+        submission=made,
+        position=0,
+        state=Chunk.State.RUNNING,
+        token=TOKEN,
+        worker="w1-77",
+        lease_until=timezone.now() + timedelta(hours=1),
     )
     open_ = [
         _sample(made, chunk, task, index, text, judge(task, index)).state == Sample.State.QUEUED

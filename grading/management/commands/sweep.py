@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import DatabaseError, connections
+from django.db import Error, connections
 
 from grading import sweep
 
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         """One round; a database that is away for a while does not end the process."""
         try:
             swept = sweep.sweep_once()
-        except DatabaseError as problem:
+        except Error as problem:
             self.stderr.write(f"sweep: {problem}")
             connections.close_all()
             return

@@ -1,0 +1,86 @@
+"""System checks, and what `up` refuses."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.checks import run_checks
+
+from evalsite import instance
+from evalsite.instance import CannotStart, Plan
+from tests.evalsite.running import free_port
+
+
+def found(settings: object, **values: object) -> list[str]:
+    for name, value in values.items():
+        setattr(settings, name, value)
+    return [
+        message.id for message in run_checks(tags=["security"]) if message.id.startswith("evalsite")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "ids"),
+    [
+        ("", []),
+        ("redis://127.0.0.1:6379/0", []),
+        ("redis://[::1]:6379/0", []),
+        ("redis://localhost:6379/0", []),
+        ("rediss://:secret@broker.example.org:6379/0", []),
+        ("redis://:secret@10.0.0.5:6379/0", ["evalsite.E003"]),
+        ("rediss://broker.example.org:6379/0", ["evalsite.E002"]),
+        ("redis://broker.example.org", ["evalsite.E002", "evalsite.E003"]),
+        ("unix:///run/redis.sock", ["evalsite.E001"]),
+        ("broker.example.org:6379", ["evalsite.E001"]),
+    ],
+)
+def test_a_broker_elsewhere_needs_password_and_encryption(
+    settings: object, url: str, ids: list[str]
+) -> None:
+    assert found(settings, REDIS_URL=url, HTTPS=True) == ids
+
+
+def test_debug_pages_stay_at_home(settings: object) -> None:
+    local = ["127.0.0.1", "localhost", "[::1]"]
+    assert found(settings, DEBUG=True, ALLOWED_HOSTS=local) == []
+    assert "evalsite.E004" in found(settings, DEBUG=True, ALLOWED_HOSTS=["evals.example.org"])
+    assert "evalsite.E004" in found(settings, DEBUG=True, ALLOWED_HOSTS=["*"])
+
+
+def test_others_are_to_come_by_https(settings: object) -> None:
+    hosts = ["evals.example.org"]
+    assert found(settings, DEBUG=False, ALLOWED_HOSTS=hosts, HTTPS=False) == ["evalsite.W001"]
+    assert found(settings, DEBUG=False, ALLOWED_HOSTS=hosts, HTTPS=True) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "tier", "allowed"),
+    [
+        ("127.0.0.1", "rlimit", True),
+        ("::1", "rlimit", True),
+        ("0.0.0.0", "bwrap", True),
+        ("0.0.0.0", "unshare", True),
+        ("0.0.0.0", "unshare-root", False),
+        ("192.0.2.1", "rlimit", False),
+    ],
+)
+def test_a_weak_tier_serves_nobody_else(
+    monkeypatch: pytest.MonkeyPatch, host: str, tier: str, allowed: bool
+) -> None:
+    monkeypatch.delenv("EVALSITE_ALLOW_UNSAFE", raising=False)
+    plan = Plan(1, host, free_port())
+    if allowed:
+        instance.check_tier(plan, tier)
+        return
+    with pytest.raises(CannotStart, match=f"sandbox tier {tier}"):
+        instance.check_tier(plan, tier)
+    monkeypatch.setenv("EVALSITE_ALLOW_UNSAFE", "1")
+    instance.check_tier(plan, tier)
+
+
+def test_an_outside_broker_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "redis://:secret@127.0.0.1:6379/0"
+    monkeypatch.setenv("EVALSITE_REDIS_URL", url)
+    programs = [program for stage in instance.stages(Plan(3)) for program in stage]
+    assert [program.name for program in programs] == ["worker 1", "worker 2", "worker 3", "sweep"]
+    assert all(program.env["EVALSITE_REDIS_URL"] == url for program in programs)
+    assert not any("secret" in word for program in programs for word in program.argv)
