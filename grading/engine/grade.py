@@ -28,6 +28,8 @@ from grading.engine.text import clean
 STARVED_SHARE = 0.2
 STREAM_CHARS = 4096
 NAME_CHARS = 120
+FRAMES = 10
+MAX_LINE = 10**9
 
 
 def grade(
@@ -168,11 +170,12 @@ def _told(failure: dict[str, Any]) -> str:
 def _failure(told: dict[str, Any], phase: str) -> Failure:
     """A failure from what cell or judge said; nothing of it is trusted to have a form."""
     frames: Any = told.get("frames")
+    lines = frames[-FRAMES:] if _is_frames(frames) else []
     return Failure(
         phase=phase if phase in ("compile", "import", "entry", "target") else "import",
         exception=clean(str(told.get("exception", "")), NAME_CHARS),
         message=clean(str(told.get("message", "")), 500),
-        frames=[(line, clean(name, 100)) for line, name in frames] if _is_frames(frames) else [],
+        frames=[(min(max(line, 0), MAX_LINE), clean(name, 100)) for line, name in lines],
     )
 
 

@@ -26,7 +26,7 @@ _NAMES = """
     starve-stdout-flood starve-fd-flood starve-ignore-signals starve-close-fds starve-deep-frame
     leak-project-db leak-home-keys leak-neighbour-run leak-shadow leak-network-out
     evade-restore-import own-kill-all own-judges-pipes own-neighbours-memory own-own-replies-0
-    own-stop-iteration own-spoil-shared-argument own-remove-host-files
+    own-own-loading own-long-failure own-stop-iteration own-spoil-shared-argument own-remove-host-files
 """
 QUICK = _NAMES.split()
 SETTINGS = [Setting("bwrap"), Setting("rlimit"), Setting("rlimit", refused=("landlock", "seccomp"))]
@@ -43,9 +43,9 @@ def _pairs() -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def rows(shared: Path) -> Iterator[dict[str, dict[str, Any]]]:
+def rows() -> Iterator[dict[str, dict[str, Any]]]:
     suite.prepare()
-    yield {row["id"]: row for row in cases.read_rows(shared)}
+    yield {row["id"]: row for row in cases.read_rows(fake_host.ROOT.parent / "shared")}
     assert suite.left_behind() == []
 
 
@@ -53,6 +53,8 @@ def rows(shared: Path) -> Iterator[dict[str, dict[str, Any]]]:
 def test_an_attack_achieves_nothing(
     rows: dict[str, dict[str, Any]], setting: Setting, name: str
 ) -> None:
+    if name not in rows:
+        pytest.skip("needs the reference data directory ../shared beside the checkout")
     try:
         seen = suite.run_row(setting, rows[name])
     except NoFakeHost as problem:
