@@ -108,7 +108,7 @@ class Sandbox:
             isolation, self.probes = choose(wanted, view)
             hardening = probe(isolation, view)
             self.hardening = list(hardening.names)
-            running = 0 if isolation.namespaced and _counts_by_namespace() else running_tasks()
+            running = _running(isolation)
             turnstile = Turnstile(_cache_directory(self._cache_root))
             self._ready = _Ready(interpreter, view, isolation, hardening, turnstile, running)
         if not quiet:
@@ -307,6 +307,13 @@ def _hidden() -> tuple[str, ...]:
     """The application's own files, in case they lie below something a tier shows."""
     data = os.environ.get("EVALSITE_DATA_DIR")
     return (str(_CHECKOUT), os.path.realpath(data)) if data else (str(_CHECKOUT),)
+
+
+def _running(isolation: Isolation) -> int:
+    """What counts against the process limit of a new process before it has started any."""
+    if isolation.namespaced and _counts_by_namespace():
+        return 0
+    return running_tasks(os.getuid() if isolation.user is None else isolation.user)
 
 
 def _counts_by_namespace() -> bool:

@@ -58,6 +58,9 @@ ATTACKS = {
     "connect to a socket file": (
         "import _socket\n_socket.socket(1, 1).connect(BAIT['socket'])\nreturn True"
     ),
+    "send to a socket file": (
+        "import _socket\n_socket.socketpair(1, 2)[0].sendto(b'x', BAIT['datagrams'])\nreturn True"
+    ),
     "connect to an abstract socket": (
         "import _socket\n_socket.socket(1, 1).connect(BAIT['abstract'].encode())\nreturn True"
     ),
@@ -209,6 +212,8 @@ def _bait() -> Iterator[dict[str, object]]:
             listener = stack.enter_context(socket.socket(socket.AF_UNIX))
             listener.bind(address)
             listener.listen()
+        datagrams = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        datagrams.bind(f"{directory}/datagrams")
         sleeper = [sys.executable, "-S", "-c", "import time; time.sleep(600)", word]
         neighbour = stack.enter_context(subprocess.Popen(sleeper))
         stack.callback(neighbour.kill)
@@ -217,6 +222,7 @@ def _bait() -> Iterator[dict[str, object]]:
             "file": str(file),
             "port": port,
             "socket": f"{directory}/socket",
+            "datagrams": f"{directory}/datagrams",
             "abstract": abstract,
             "neighbour": neighbour.pid,
             "pids": [os.getpid(), neighbour.pid],

@@ -21,6 +21,7 @@ REAL = {
     "shared memory that outlives it",
     "connect to a port of the host",
     "connect to a socket file",
+    "send to a socket file",
     "connect to an abstract socket",
     "read a file of the host",
     "change a file of the host",

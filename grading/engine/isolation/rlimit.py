@@ -30,17 +30,17 @@ def _at_most(value: int, hard: int) -> int:
     return value if hard == resource.RLIM_INFINITY else min(value, hard)
 
 
-def running_tasks() -> int:
-    """Processes and threads of this user now: what RLIMIT_NPROC counts on this host."""
+def running_tasks(user: int) -> int:
+    """Processes and threads of a user now: what RLIMIT_NPROC counts on this host."""
     total = 0
     for name in filter(str.isdigit, os.listdir("/proc")):
-        total += _own_threads(f"/proc/{name}")
+        total += _threads_of(user, f"/proc/{name}")
     return total
 
 
-def _own_threads(directory: str) -> int:
+def _threads_of(user: int, directory: str) -> int:
     try:
-        if os.stat(directory).st_uid != os.getuid():
+        if os.stat(directory).st_uid != user:
             return 0
         return len(os.listdir(f"{directory}/task"))
     except OSError:

@@ -34,9 +34,10 @@ _FIOSETOWN, _SIOCSPGRP = 0x8901, 0x8902
 _F_SETOWN, _F_SETOWN_EX = 8, 15
 _RLIMIT_RTTIME = 15
 _O_ACCMODE, _O_TRUNC = 3, 0o1000
+_AF_UNIX, _SOCK_TYPE_BITS, _SOCK_STREAM, _SOCK_SEQPACKET = 1, 0xF, 1, 5
 
 REFUSED = (
-    # the network, and sockets of neighbours; pairs of connected ones stay
+    # the network, and sockets of neighbours; pairs of connected ones stay, see `pairs`
     "socket",
     # memory that no limit counts, and that outlasts the process
     *("memfd_create", "memfd_secret", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv"),
@@ -129,6 +130,7 @@ class _Assembler:
         self.x32()
         self.processes(policy.allow_processes)
         self.arguments()
+        self.pairs()
         if policy.only_pid is not None:
             self.signals(policy.only_pid)
         if not policy.own_files:
@@ -192,6 +194,17 @@ class _Assembler:
         self.only_for("setrlimit", _refuse_values(0, (_RLIMIT_RTTIME,)))
         self.only_for("prlimit64", [*_require(0, 0), *_refuse_setting_rttime()])
         self.only_for("setpriority", [*_require(0, 0), *_require(1, 0)])
+
+    def pairs(self) -> None:
+        """Pairs of stream sockets, which event loops need: a datagram one reaches any address."""
+        kind = [
+            _Step(_LOAD, _argument(1)),
+            _Step(_AND, _SOCK_TYPE_BITS),
+            _Step(_EQUAL, _SOCK_STREAM, 2, 0),
+            _Step(_EQUAL, _SOCK_SEQPACKET, 1, 0),
+            _Step(_RETURN, EPERM),
+        ]
+        self.only_for("socketpair", [*_require(0, _AF_UNIX), *kind])
 
     def signals(self, pid: int) -> None:
         """Signals to this process only: without a pid namespace all of the user's are in reach."""
