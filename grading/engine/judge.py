@@ -346,7 +346,7 @@ def described(problem: BaseException) -> str:
         text = ""
     name = type(problem).__name__
     failure = getattr(problem, "_evalsite_failure", None)
-    if failure and failure["denied"]:
+    if failure and failure.get("denied"):
         return "denied: " + str(failure["denied"])
     return name + ": " + text[:300] if text else name
 

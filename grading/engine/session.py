@@ -273,7 +273,9 @@ class _Session:
             if kind == b"T":
                 now = time.monotonic()
                 report = json.loads(payload)
-                self.result.denied = report.pop("denied") or self.result.denied
+                denied = report.pop("denied")
+                # As the cell sent it, so it may be anything.
+                self.result.denied = denied if denied and _texts(denied) else self.result.denied
                 self.result.tricks.update(map(str, report.pop("tricks")))
                 self.result.targets.append(report | {"duration_s": now - reported})
                 reported = now

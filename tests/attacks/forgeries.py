@@ -486,6 +486,51 @@ def changed_arguments(draw: Draw) -> str:
     return draw.function(f"{body}return {draw.one(('[]', first, draw.wrong()))}")
 
 
+REPLIES = """
+import gc, json, os, random
+r = random.Random(SEED)
+TAGS = ('list set dict bytearray OrderedDict Counter defaultdict deque int float complex bytes'
+        ' tuple frozenset range view type const Decimal Fraction datetime date time timedelta'
+        ' timezone ref handle program callback steps namedtuple tuple_of enum member sub object'
+        ' class function iterator generator coroutine nothing').split()
+LEAVES = [0, 1, -1, 3, '3', 'ENTRY', 'ValueError', 'BaseException', 'StopIteration', 'nan',
+          '0x3', 'math.nan', None, True, False, [], ['x'], {}, 'keys', 'count', '__eq__',
+          10 ** 9, '1e999999']
+def node(depth):
+    if depth <= 0 or r.random() < .3:
+        return r.choice(LEAVES)
+    return [r.choice(TAGS), *(node(depth - 1) for _ in range(r.randint(0, 5)))]
+def changes():
+    count = r.choice([0, 0, 1, 2])
+    return [[r.choice([0, 0, 1, -1, 'a']), [node(2), node(2)]] for _ in range(count)]
+def reply():
+    odd = r.choice([[], [], ['x'], 'x', None, 5, [5]])
+    if r.random() < .8:
+        return ['v', node(4), changes(), odd, r.choice([[], odd])]
+    if r.random() < .6:
+        keys = 'exception base class args message denied phase frames'.split()
+        return ['x', {key: r.choice([*LEAVES, [node(2)]]) for key in keys}, changes(), odd, []]
+    return r.choice([['big', [], []], ['big'], [], {}, None, 5, ['v'], ['v', 3], 'v'])
+def ENTRY(*arguments):
+    for cell in gc.get_objects():
+        if type(cell).__name__ == 'Cell':
+            ident = cell.request_id
+            while True:
+                kind, value = b'R', reply()
+                if r.random() < .07:
+                    kind, value = b'C', [r.choice([0, 1, -1, 'a']), ['tuple', node(2)], ['dict', 0]]
+                data = json.dumps(value).encode()
+                os.write(cell.sink, kind + ident + len(data).to_bytes(4, 'big') + data)
+                ident = os.read(cell.source, 65536)[1:9]
+"""
+
+
+def own_replies(draw: Draw) -> str:
+    """Takes over the channel and answers with anything that has the form of an answer, or not."""
+    seed = str(draw.random.randrange(10**6))
+    return REPLIES.replace("SEED", seed).replace("ENTRY", draw.problem.entry)
+
+
 TRICKS: list[tuple[int, Callable[[Draw], str]]] = [
     (9, lying_object),
     (1, lying_class_as_value),
@@ -502,6 +547,7 @@ TRICKS: list[tuple[int, Callable[[Draw], str]]] = [
     (3, frame_reader),
     (1, inspecting_callback),
     (2, changed_arguments),
+    (3, own_replies),
 ]
 
 

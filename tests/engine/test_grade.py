@@ -376,6 +376,22 @@ def test_signs_of_tricks(sandbox: Sandbox, program: str, tricks: list[Trick]) ->
     assert run(sandbox, program, "f() == 1", entry_points=("f",)).tricks == tricks
 
 
+def test_a_reply_of_any_form_never_ends_the_grader(sandbox: Sandbox) -> None:
+    program = """
+        import gc, json, os
+        def f():
+            cell = next(o for o in gc.get_objects() if type(o).__name__ == "Cell")
+            data = json.dumps(["v", 3, [], 5, 5]).encode()
+            size = len(data).to_bytes(4, "big")
+            os.write(cell.sink, b"R" + cell.request_id + size + data)
+            os.read(cell.source, 1)
+    """
+    for denied in ("5", "[5]", "{}", "'x'", "None"):
+        verdict = run(sandbox, program.replace("[], 5, 5]", f"[], [], {denied}]"), "f() == 3")
+        assert verdict.denied == []
+        assert verdict.total == 1
+
+
 def test_a_task_without_targets_is_an_error_and_never_a_pass(sandbox: Sandbox) -> None:
     verdict = run(sandbox, "x = 1")
     assert (verdict.outcome, verdict.detail, verdict.score) == (Outcome.ERROR, "no targets", 0.0)
