@@ -179,7 +179,7 @@ def check_sandbox(plan: Plan, sandbox: Sandbox) -> None:
         return
     raise CannotStart(
         f"Programs would run in the sandbox tier {sandbox.tier}, which is too weak here for a "
-        f"server that others reach ({plan.host}). Listen on 127.0.0.1, or: {UNSAFE_FIX}"
+        f"server that others reach ({plan.host}). {UNSAFE_FIX} Or listen on 127.0.0.1."
     )
 
 

@@ -71,7 +71,10 @@ def start_init(mounted: Any) -> None:
         if mounted:
             Kernel().drop_capabilities()
         return
-    confine({"private": True, "capabilities": True})
+    try:
+        confine({"private": True, "capabilities": True})
+    except ImportError:  # an interpreter without ctypes, which mounts and confines nothing
+        pass
     while True:
         ended, status = os.wait()
         if ended == pid:

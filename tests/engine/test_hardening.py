@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grading.engine import Generation, Outcome, Sandbox, Task, Verdict, grade
+from grading.engine import Generation, Outcome, Sandbox, Task, Verdict, grade, runtime
 from grading.engine.isolation import TIERS
 from grading.engine.isolation import hardening as hardening_module
 from grading.engine.isolation.findings import findings, safe_for_strangers
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.sandbox
 CHECKOUT = Path(__file__).resolve().parents[2]
 REFUSING = str(CHECKOUT / "tests/refusing.py")
 SYSTEM_PYTHON = "/usr/bin/python3"
+launch_module = sys.modules["grading.engine.isolation.launch"]
 
 
 def make(tier: str, tmp_path: Path, **options: str) -> Sandbox:
@@ -180,6 +181,31 @@ def test_a_worker_conceals_itself() -> None:
         "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
     )
     assert subprocess.check_output([sys.executable, "-c", code]) == b"0\n"
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_an_interpreter_without_ctypes_still_grades(
+    tmp_path: Path, tier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = CHECKOUT / "grading/engine"
+    for name in {*runtime.CELL, *runtime.JUDGE, "front"}:
+        text = (engine / f"{name}.py").read_text()
+        # Which no interpreter has.
+        (tmp_path / f"{name}.py").write_text(text.replace("import _ctypes", "import _none"))
+    monkeypatch.setattr(runtime, "_HERE", tmp_path)
+    monkeypatch.setattr(launch_module, "_ENGINE", tmp_path)
+    runtime._image.cache_clear()
+    launch_module._codes.cache_clear()
+    try:
+        box = make(tier, tmp_path)
+        holds(box, "def f(): return 1", "f() == 1")
+        assert box.run("print(1)").stdout == "1\n"
+    finally:
+        runtime._image.cache_clear()
+        launch_module._codes.cache_clear()
+    assert not {"landlock", "non-dumpable"} & set(box.hardening)
+    assert ("seccomp" in box.hardening) == (tier == "bwrap")
+    assert any("no ctypes" in finding.cause for finding in box.findings())
 
 
 # --- the work directory --------------------------------------------------------------------------

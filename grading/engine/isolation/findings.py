@@ -77,6 +77,13 @@ def _hardenings(tier: str, hardening: Sequence[str]) -> Iterator[Finding]:
             "Where a task allows processes, its programs can end the worker.",
             "Linux 6.12 or newer.",
         )
+    if "non-dumpable" not in hardening:
+        yield Finding(
+            "non-dumpable",
+            "The interpreter has no ctypes.",
+            "Programs of the same user can look into each other.",
+            "Use an interpreter that was built with libffi.",
+        )
     if tier == "rlimit" and not safe_for_strangers(tier, hardening):
         reach = "read and change this user's files"
         if "seccomp" not in hardening:

@@ -54,11 +54,13 @@ print(json.dumps({
 class Hardening:
     """What is in force. ``landlock`` is its version, 0 for none.
 
+    ``own_steps``: the process can carry out a plan, which takes the C half of ctypes.
     ``names`` says it in words, with what the tier brings itself.
     """
 
     seccomp: bool = False
     landlock: int = 0
+    own_steps: bool = True
     names: tuple[str, ...] = ()
 
     def program(self, isolation: Isolation, allow_processes: bool) -> bytes:
@@ -75,11 +77,13 @@ class Hardening:
         allow_processes: bool,
         pid: int | None = None,
     ) -> dict[str, Any]:
-        """For :func:`grading.engine.confine.confine`.
+        """For :func:`grading.engine.confine.confine`; empty where nothing can be done.
 
         ``home`` may be written besides ``view.workdir``. ``pid`` is the number of the process
         by the host's count, where it is to reach no other by signals.
         """
+        if not self.own_steps:
+            return {}
         plan: dict[str, Any] = {"private": True}
         # bubblewrap has dropped them, and seen to it that none come back.
         plan["capabilities"] = not isolation.own_files
@@ -96,13 +100,15 @@ class Hardening:
 def probe(isolation: Isolation, view: View) -> Hardening:
     """All that works for this tier and view, found by trying; ``names`` are what was seen."""
     wanted = Hardening(seccomp.supported(), landlock.version())
-    parts = (wanted, replace(wanted, landlock=0), replace(wanted, seccomp=False), Hardening())
+    parts = [wanted, replace(wanted, landlock=0), replace(wanted, seccomp=False), Hardening()]
+    if isolation.filter_option:
+        parts.append(Hardening(seccomp=wanted.seccomp, own_steps=False))
     # Twice: a host that was busy for a moment must not cost what it has.
     for hardening in (wanted, *dict.fromkeys(parts)):
         seen = _look(isolation, view, hardening)
         if seen is not None:
             return replace(hardening, names=tuple(_names(isolation, hardening, seen)))
-    return Hardening(names=tuple(_brought(isolation)))
+    return Hardening(own_steps=False, names=tuple(_brought(isolation)))
 
 
 def _look(isolation: Isolation, view: View, hardening: Hardening) -> dict[str, Any] | None:
@@ -133,6 +139,8 @@ def _names(isolation: Isolation, hardening: Hardening, seen: dict[str, Any]) -> 
         yield from ["landlock-signals"] if hardening.landlock >= landlock.SCOPE_VERSION else []
     if seen["capabilities"] == 0:
         yield "no-capabilities"
+    if hardening.own_steps:
+        yield "non-dumpable"
     yield from _brought(isolation)
     if seen["cores"] == 1 and isolation.core is not None:
         yield "one-core"
@@ -140,7 +148,6 @@ def _names(isolation: Isolation, hardening: Hardening, seen: dict[str, Any]) -> 
 
 def _brought(isolation: Isolation) -> Iterator[str]:
     """What the tier itself stands for."""
-    yield "non-dumpable"
     if isolation.private_files:
         yield from ("private-files", "read-only-root", "sized-scratch")
     else:
