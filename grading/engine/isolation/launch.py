@@ -56,11 +56,6 @@ class Isolation:
         """Whether nothing of the host's can be written, nor more than the system's be read."""
         return self.own_files or self.mounts is not None
 
-    @property
-    def needs_quota(self) -> bool:
-        """Whether the work directory is one of the host's, of no size of its own."""
-        return not self.private_files
-
 
 @dataclass(frozen=True, slots=True)
 class Front:
