@@ -230,8 +230,8 @@ class Judge:
                 return ["big"]
             message = wire.loads(payload)
             if kind == b"R":
-                self.denied = message.pop()
-                told = message.pop()
+                self.denied = wire.texts(message.pop())
+                told = wire.texts(message.pop())
                 self.tricks += [name for name in CELL_TRICKS if name in told]
                 return message
             self.send(b"A", self.call_back(message))

@@ -307,7 +307,7 @@ class Peer:
             raised = RuntimeError(failure["message"])
         if isinstance(raised, (StopIteration, StopAsyncIteration)) and not self.may_stop:
             raised = RuntimeError("the program raised " + name)
-        raised._evalsite_failure = failure  # type: ignore[attr-defined]
+        raised._evalsite_failure = wire.reported(failure)  # type: ignore[attr-defined]
         return raised
 
 

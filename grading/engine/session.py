@@ -273,9 +273,7 @@ class _Session:
             if kind == b"T":
                 now = time.monotonic()
                 report = json.loads(payload)
-                denied = report.pop("denied")
-                # As the cell sent it, so it may be anything.
-                self.result.denied = denied if denied and _texts(denied) else self.result.denied
+                self.result.denied = report.pop("denied") or self.result.denied
                 self.result.tricks.update(map(str, report.pop("tricks")))
                 self.result.targets.append(report | {"duration_s": now - reported})
                 reported = now
@@ -436,14 +434,18 @@ def _loaded(payload: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(loaded, dict) or not isinstance(loaded.get("token"), str):
         return None
-    failure, names, denied = (loaded.get(key) for key in ("failure", "names", "denied"))
-    if not isinstance(failure, dict | None) or not _texts(denied):
-        return None
-    if not _texts(loaded.get("tricks")):
+    failure, names = loaded.get("failure"), loaded.get("names")
+    if not isinstance(failure, dict | None):
         return None
     if not isinstance(names, list) or not all(_texts(pair) and len(pair) == 2 for pair in names):
         return None
-    return loaded
+    return {
+        "token": loaded["token"],
+        "failure": None if failure is None else wire.reported(failure),
+        "names": names,
+        "denied": wire.texts(loaded.get("denied")),
+        "tricks": wire.texts(loaded.get("tricks")),
+    }
 
 
 def _texts(value: Any) -> bool:

@@ -378,7 +378,11 @@ def test_signs_of_tricks(sandbox: Sandbox, program: str, tricks: list[Trick]) ->
 
 def test_a_reply_of_any_form_never_ends_the_grader(sandbox: Sandbox) -> None:
     program = """
-        import gc, json, os
+        import gc, json, os, sys
+        sys.set_int_max_str_digits(0)
+        sys.setrecursionlimit(5000)
+        deep = []
+        for _ in range(960): deep = [deep]
         def f():
             cell = next(o for o in gc.get_objects() if type(o).__name__ == "Cell")
             data = json.dumps(["v", 3, [], 5, 5]).encode()
@@ -386,10 +390,37 @@ def test_a_reply_of_any_form_never_ends_the_grader(sandbox: Sandbox) -> None:
             os.write(cell.sink, b"R" + cell.request_id + size + data)
             os.read(cell.source, 1)
     """
-    for denied in ("5", "[5]", "{}", "'x'", "None"):
-        verdict = run(sandbox, program.replace("[], 5, 5]", f"[], [], {denied}]"), "f() == 3")
-        assert verdict.denied == []
-        assert verdict.total == 1
+    failure = (
+        "['x', {'exception': 'ValueError', 'base': 'Exception', 'class': None, 'args': [],"
+        " 'frames': ODD, 'denied': ODD, 'message': ODD}, [], [], []]"
+    )
+    for odd in ("5", "[5]", "{}", "'x'", "None", "9 ** 9999", "deep", "[[9 ** 9999, 'f']]"):
+        for reply in (f"['v', 4, [], [], {odd}]", failure.replace("ODD", odd)):
+            verdict = run(sandbox, program.replace('["v", 3, [], 5, 5]', reply), "f() == 3")
+            assert (verdict.denied, verdict.total) == ([], 1)
+            assert verdict.outcome in (Outcome.ASSERTION_FAIL, Outcome.ERROR), odd
+
+
+def test_an_answer_to_loading_of_any_form_never_ends_the_grader(sandbox: Sandbox) -> None:
+    program = """
+        import json, os, sys
+        sys.set_int_max_str_digits(0)
+        sys.setrecursionlimit(5000)
+        deep = []
+        for _ in range(960): deep = [deep]
+        odd = ODD
+        frame = sys._getframe()
+        while "order" not in frame.f_locals: frame = frame.f_back
+        cell, token = frame.f_locals["self"], frame.f_locals["order"]["token"]
+        keys = "phase exception message denied frames".split()
+        answer = {"token": token, "failure": dict.fromkeys(keys, odd), "names": [["f", "f"]]}
+        data = json.dumps({**answer, "denied": odd, "tricks": odd}).encode()
+        os.write(cell.sink, b"D" + bytes(8) + len(data).to_bytes(4, "big") + data)
+        os.read(cell.source, 1)
+    """
+    for odd in ("5", "[5]", "{}", "'x'", "None", "9 ** 9999", "deep", "[[9 ** 4000, 'f']]"):
+        verdict = run(sandbox, program.replace("ODD", odd), "f() == 3")
+        assert (verdict.outcome, verdict.denied) == (Outcome.ERROR, []), odd
 
 
 def test_a_task_without_targets_is_an_error_and_never_a_pass(sandbox: Sandbox) -> None:
