@@ -122,7 +122,13 @@ def test_a_masked_proc_costs_only_proc(
     ("said", "apparmor", "container", "cause", "fix"),
     [
         ("loopback: Failed RTM_NEWADDR: Operation not permitted", True, False, "Ubuntu", "profile"),
-        ("No permissions to create new namespace", False, True, "Container", "security-opt"),
+        (
+            "bwrap: No permissions to creating new namespace, likely because the kernel",
+            False,
+            True,
+            "Container",
+            "security-opt",
+        ),
         ("unshare failed: No space left on device", False, False, "max_user_namespaces", "sysctl"),
         ("bwrap: Unknown option --size", False, False, "too old", "0.8"),
         ("unshare failed: Operation not permitted", False, False, "refuses", "userns_clone"),

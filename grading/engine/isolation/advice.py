@@ -54,7 +54,8 @@ def remark(tier: str, proc: bool = True, mounts: bool = True) -> tuple[str, str]
 
 def explain(tier: str, said: str) -> Advice:
     """Cause and fix for what the tier's tool said."""
-    last = said.splitlines()[-1] if said else ""
+    # bubblewrap's own guess at the cause is wrong inside containers.
+    last = said.splitlines()[-1].partition(", likely because")[0] if said else ""
     if "max_user_namespaces" in said or "No space left" in said or "ENOSPC" in said:
         return Advice(
             f"user.max_user_namespaces is 0 or used up ({last}).",
