@@ -24,7 +24,7 @@ from enum import StrEnum
 from typing import Any
 
 # Raise when a change can alter a verdict: it is stored with every attempt.
-GRADER_VERSION = 1
+GRADER_VERSION = 2
 
 
 class Outcome(StrEnum):
