@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN := .venv/bin
 STAMP := .venv/.lock-installed
 
-.PHONY: env demo test cases lint lock
+.PHONY: env demo test cases attacks lint lock
 
 env:
 	@PYTHON="$(PYTHON)" STAMP="$(STAMP)" sh .ci/env
@@ -17,6 +17,9 @@ test: env
 
 cases: env
 	$(BIN)/python tests/cases.py
+
+attacks: env
+	$(BIN)/python tests/attacks/run.py --all $(ARGS)
 
 lint: env
 	$(BIN)/ruff format --check .

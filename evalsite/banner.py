@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 
 from evalsite import datadir
 from evalsite.instance import Plan
-from grading.engine.isolation import Probe
 from grading.engine.limits import ADDRESS_SPACE_BYTES, affordable_address_space
 from grading.engine.sandbox import Sandbox
 
@@ -25,20 +23,12 @@ def text(plan: Plan, sandbox: Sandbox, password: str | None) -> str:
         ("Data directory", str(datadir.data_dir())),
         ("Sandbox tier", sandbox.tier),
         *_memory(plan),
-        *[("", line) for line in raise_tier(sandbox.probes)],
+        ("Hardening", ", ".join(sandbox.hardening) or "none"),
+        *[("Missing", finding.line()) for finding in sandbox.findings()],
         ("User name", "admin"),
         ("Password", _password(password)),
     ]
     return "\n".join(["", "Evalsite is ready.", "", *map(_row, rows), ""])
-
-
-def raise_tier(probes: Sequence[Probe]) -> list[str]:
-    """For every better tier that was tried: why it is not in force, and what would help."""
-    return [
-        f"{probe.tier}: {probe.cause} {probe.fix}".strip()
-        for probe in probes
-        if probe.cause or probe.fix
-    ]
 
 
 def _memory(plan: Plan) -> list[tuple[str, str]]:

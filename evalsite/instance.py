@@ -14,16 +14,19 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalsite import broker, datadir, env
 from evalsite.supervisor import Log, Program, Supervisor
+
+if TYPE_CHECKING:
+    from grading.engine.sandbox import Sandbox
 
 MANAGE = str(datadir.BASE_DIR / "manage.py")
 # A stop has ten seconds: the sample in hand may end, a whole chunk may not.
 WORKER_GRACE_S = 5.0
 WEB_GRACE_S = 3.5
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-TIERS_FOR_OTHERS = ("bwrap", "unshare")
 
 
 class CannotStart(Exception):
@@ -46,6 +49,13 @@ class Plan:
     def url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/"
+
+    @property
+    def for_others(self) -> bool:
+        """Does the web server listen where other hosts reach it?"""
+        from evalsite.checks import is_loopback
+
+        return not is_loopback(self.host)
 
 
 def default_workers() -> int:
@@ -102,11 +112,12 @@ def _worker(slot: int, shared: dict[str, str]) -> Program:
 def _web(plan: Plan, shared: dict[str, str]) -> Program:
     configuration = str(Path(__file__).with_name("web_server.py"))
     address = plan.url.removeprefix("http://").rstrip("/")
+    environment = {**shared, "EVALSITE_FOR_OTHERS": "1"} if plan.for_others else shared
     gunicorn = [sys.executable, "-m", "gunicorn", "-c", configuration, "-b", address]
     return Program(
         "web",
         [*gunicorn, "--chdir", str(datadir.BASE_DIR), "evalsite.wsgi:application"],
-        env=shared,
+        env=environment,
         ready=lambda: _healthy(plan),
         grace_s=WEB_GRACE_S,
         vital=True,
@@ -164,16 +175,15 @@ def check_port(plan: Plan) -> None:
             ) from None
 
 
-def check_tier(plan: Plan, tier: str) -> None:
+def check_sandbox(plan: Plan, sandbox: Sandbox) -> None:
     """Raises `CannotStart` where others could upload programs to a weakly isolated grader."""
-    from evalsite.checks import is_loopback
+    from grading.engine.isolation.findings import UNSAFE_FIX
 
-    if is_loopback(plan.host) or tier in TIERS_FOR_OTHERS or env.flag("EVALSITE_ALLOW_UNSAFE"):
+    if not plan.for_others or sandbox.safe_for_strangers or env.flag("EVALSITE_ALLOW_UNSAFE"):
         return
     raise CannotStart(
-        f"Programs would run in the sandbox tier {tier}, which is too weak for a server that "
-        f"others reach ({plan.host}). Install bubblewrap, listen on 127.0.0.1, or set "
-        "EVALSITE_ALLOW_UNSAFE=1 if you trust everybody who can upload."
+        f"Programs would run in the sandbox tier {sandbox.tier}, which is too weak here for a "
+        f"server that others reach ({plan.host}). {UNSAFE_FIX} Or listen on 127.0.0.1."
     )
 
 

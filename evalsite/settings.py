@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from csp.constants import NONE, SELF
 
 from evalsite import datadir, env
+from evalsite.checks import is_loopback
 
 BASE_DIR = datadir.BASE_DIR
 DATA_DIR = datadir.data_dir()
@@ -19,6 +20,9 @@ DATA_DIR = datadir.data_dir()
 DEBUG = env.flag("EVALSITE_DEBUG")
 SECRET_KEY = env.text("EVALSITE_SECRET_KEY") or datadir.secret("secret_key")
 ALLOWED_HOSTS = env.words("EVALSITE_ALLOWED_HOSTS", ("127.0.0.1", "localhost", "[::1]"))
+# Whether people off this host can reach the site; `manage.py up --host` says so, too.
+FOR_OTHERS = env.flag("EVALSITE_FOR_OTHERS") or not all(map(is_loopback, ALLOWED_HOSTS))
+ALLOW_UNSAFE = env.flag("EVALSITE_ALLOW_UNSAFE")
 CSRF_TRUSTED_ORIGINS = env.words("EVALSITE_TRUSTED_ORIGINS")
 # Set where a proxy in front of the site speaks HTTPS to its visitors.
 HTTPS = env.flag("EVALSITE_HTTPS")

@@ -24,13 +24,17 @@ DETAIL_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Empty means any. ``task``, ``model``, ``submission``: task id, model name, public id."""
+    """Empty means any. ``task``, ``model``, ``submission``: task id, model name, public id.
+
+    ``review`` not empty: only samples with signs of a trick, whatever their outcome.
+    """
 
     outcome: str = ""
     exception: str = ""
     task: str = ""
     model: str = ""
     submission: str = ""
+    review: str = ""
 
     def query(self, **changes: str) -> str:
         """Query string of these filters with ``changes``."""
@@ -58,6 +62,7 @@ class Crash:
     detail: str
     worker: str
     tier: str
+    tricks: tuple[str, ...]
     at: datetime | None
 
 
@@ -78,7 +83,13 @@ def _crashed() -> QuerySet[Sample]:
 
 def _filtered(filters: Filters) -> QuerySet[Sample]:
     samples = _crashed()
-    if filters.outcome == Outcome.ASSERTION_FAIL.value:
+    if filters.review:
+        samples = Sample.objects.filter(current_attempt__isnull=False).exclude(
+            current_attempt__tricks=[]
+        )
+        if filters.outcome:
+            samples = samples.filter(current_attempt__outcome=filters.outcome)
+    elif filters.outcome == Outcome.ASSERTION_FAIL.value:
         samples = Sample.objects.filter(current_attempt__outcome=filters.outcome)
     elif filters.outcome == PLATFORM:
         samples = samples.filter(state=Sample.State.PLATFORM_FAILED)
@@ -115,6 +126,7 @@ def _crashes(samples: QuerySet[Sample]) -> list[Crash]:
         Substr("current_attempt__detail", 1, DETAIL_CHARS),
         "current_attempt__worker",
         "current_attempt__tier",
+        "current_attempt__tricks",
         "current_attempt__created_at",
         Substr("platform_failure", 1, DETAIL_CHARS),
     )
@@ -122,10 +134,10 @@ def _crashes(samples: QuerySet[Sample]) -> list[Crash]:
 
 
 def _crash(row: tuple[Any, ...]) -> Crash:
-    *place, outcome, phase, exception, detail, worker, tier, at, fault = row
+    *place, outcome, phase, exception, detail, worker, tier, tricks, at, fault = row
     said = detail if outcome else fault
     words = [word or "" for word in (phase, exception, said, worker, tier)]
-    return Crash(*[*place, outcome or PLATFORM, *words, at])
+    return Crash(*[*place, outcome or PLATFORM, *words, tuple(tricks or ()), at])
 
 
 def exception_counts(filters: Filters) -> list[ExceptionCount]:

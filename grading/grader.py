@@ -9,10 +9,14 @@ import time
 from collections.abc import Callable
 from functools import cache
 
+from django.conf import settings
+
 from evalsite import env
 from grading.benchmarks import engine_task
 from grading.engine import canary
+from grading.engine.child import conceal
 from grading.engine.grade import grade
+from grading.engine.isolation.findings import UNSAFE_FIX
 from grading.engine.limits import affordable_address_space
 from grading.engine.outcome import Verdict
 from grading.engine.sandbox import Sandbox
@@ -28,12 +32,29 @@ _checked = mmap.mmap(-1, 8)
 def sandbox() -> Sandbox:
     """The sandbox of this process, probed on the first call. Raises PlatformError.
 
-    A worker calls it once before its first fork, so that no job has to probe again.
+    A worker calls it once before its first fork, so that no job has to probe again, and before
+    it reads a target: from here on no program can look into this process.
     """
+    conceal()
     workers = env.integer("EVALSITE_WORKERS", os.cpu_count() or 1, minimum=1)
     found = Sandbox("host", address_space_limit=affordable_address_space(workers))
     found.ensure()
     return found
+
+
+def refusal() -> str:
+    """Why programs of others are not taken here, with the fix; empty where they are.
+
+    A site that people off this host can reach has to keep their programs from its files. Where
+    the workers run elsewhere, each refuses to start by this rule, and so does this process.
+    Raises PlatformError where nothing can be run at all.
+    """
+    if not settings.FOR_OTHERS or settings.ALLOW_UNSAFE or sandbox().safe_for_strangers:
+        return ""
+    return (
+        f"This site takes no uploads: others can reach it, and the sandbox tier {sandbox().tier} "
+        f"is too weak here for their programs. {UNSAFE_FIX}"
+    )
 
 
 def check() -> None:

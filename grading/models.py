@@ -328,6 +328,9 @@ class Attempt(models.Model):
     starved = models.BooleanField(default=False)
     tier = models.CharField(max_length=20)
     hardening = models.JSONField(default=list)
+    tricks = models.JSONField(
+        default=list, help_text="Signs of a program made to fool its grader, for review"
+    )
     python = models.CharField(max_length=40)
     grader_version = models.PositiveIntegerField()
     worker = models.CharField(max_length=120)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from grading.views import crashes, samples, submissions, tasks, uploads
+from grading.views import crashes, samples, sandbox, submissions, tasks, uploads
 
 SAMPLE = "s/<slug:public_id>/<str:task_slug>/<int:index>/"
 
@@ -20,5 +20,6 @@ urlpatterns = [
     path(f"{SAMPLE}generation.txt", samples.generation, name="sample-generation"),
     path(f"{SAMPLE}program.txt", samples.program, name="sample-program"),
     path(f"{SAMPLE}case.jsonl", samples.case, name="sample-case"),
+    path("sandbox/", sandbox.sandbox, name="sandbox"),
     path("crashes/", crashes.crashes, name="crashes"),
 ]

@@ -110,6 +110,7 @@ def _store_attempt(sample: Sample, verdict: Verdict, worker: str) -> Attempt:
         starved=verdict.starved,
         tier=verdict.tier,
         hardening=verdict.hardening,
+        tricks=[trick.value for trick in verdict.tricks],
         python=verdict.python,
         grader_version=verdict.grader_version,
         worker=worker,

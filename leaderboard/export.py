@@ -54,6 +54,8 @@ COLUMNS: dict[str, Callable[[Row], Any]] = {
     **{outcome.value: _samples(outcome) for outcome in Outcome},
     "platform_failures": attrgetter("platform_failures"),
     "sealed_share": attrgetter("sealed_share"),
+    "tier": lambda row: " ".join(row.integrity.tiers),
+    "hardening": lambda row: " ".join(row.integrity.hardening),
     "settings": attrgetter("settings"),
     "uploaded_at": lambda row: row.created_at.isoformat(),
 }
@@ -82,6 +84,7 @@ def to_json(board: Board) -> str:
         "filter": board.q,
         "sort": board.sort,
         "models": board.models,
+        "sealed_share": board.integrity.sealed_share,
         "rows": [{name: read(row) for name, read in COLUMNS.items()} for row in rows],
     }
     return json.dumps(document, indent=2) + "\n"

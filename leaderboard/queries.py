@@ -9,15 +9,16 @@ from grading.engine.passk import TimeoutPolicy
 from grading.models import BenchmarkVersion, Submission, TaskScore
 from leaderboard.figures import KS, Figures, figures
 from leaderboard.rows import (
+    Integrity,
     Row,
     groups,
+    integrity_of,
     public_submissions,
     ranked,
     representing,
     rows_of,
-    sealed_shares,
     task_counts,
-    with_sealed,
+    with_integrity,
 )
 from leaderboard.words import Finding, finding
 
@@ -47,7 +48,7 @@ class Board:
     """One benchmark version's models: ``ranked`` and, below the line, ``unranked``.
 
     ``models`` counts them and ``finding`` speaks of them as before the filter ``q``; ``ks`` are
-    the k with a value in any row.
+    the k with a value in any row. ``integrity`` is that of all models together.
     """
 
     benchmark: str
@@ -61,6 +62,7 @@ class Board:
     ks: tuple[int, ...]
     models: int
     finding: Finding
+    integrity: Integrity
     ranked: tuple[Row, ...]
     unranked: tuple[Row, ...]
 
@@ -107,7 +109,7 @@ def board(version: BenchmarkVersion, **choices: Unpack[Choices]) -> Board:
     if score not in KS or sort.removeprefix("-") not in SORTS:
         raise ValueError(f"score={score}, sort={sort!r}: one of {KS} and of {SORTS} is needed")
     tasks = task_counts([version.pk])
-    rows = ranked(with_sealed(_candidates(version, tasks, score, timeouts)), timeouts)
+    rows = ranked(with_integrity(_candidates(version, tasks, score, timeouts)), timeouts)
     ks = tuple(k for k in KS if any(row.figures.pass_at[k] is not None for row in rows))
     sort = _column(sort, score, ks)
     shown = _sorted([row for row in rows if _matches(row, q)], sort)
@@ -123,6 +125,7 @@ def board(version: BenchmarkVersion, **choices: Unpack[Choices]) -> Board:
         ks=ks,
         models=len(rows),
         finding=finding(rows, f"pass@{score}"),
+        integrity=sum((row.integrity for row in rows), Integrity()),
         ranked=tuple(row for row in shown if row.rank is not None),
         unranked=tuple(row for row in shown if row.rank is None),
     )
@@ -136,7 +139,9 @@ def submission_figures(submission: Submission) -> SubmissionFigures:
         state=submission.state,
         sample_count=submission.sample_count,
         figures=figures(found.get(submission.pk, ()), tasks.get(submission.version_id, 0)),
-        sealed_share=sealed_shares([submission.public_id]).get(submission.public_id),
+        sealed_share=integrity_of([submission.public_id])
+        .get(submission.public_id, Integrity())
+        .sealed_share,
     )
 
 

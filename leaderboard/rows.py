@@ -23,11 +23,36 @@ from leaderboard.ranking import competition_ranks
 
 
 @dataclass(frozen=True, slots=True)
+class Integrity:
+    """Counts of targets: ``sealed`` ones, evaluated outside the cell, of ``targets``.
+
+    ``tiers`` and ``hardening`` are those in force in any of the attempts, sorted.
+    """
+
+    sealed: int = 0
+    targets: int = 0
+    tiers: tuple[str, ...] = ()
+    hardening: tuple[str, ...] = ()
+
+    @property
+    def sealed_share(self) -> float | None:
+        return self.sealed / self.targets if self.targets else None
+
+    def __add__(self, other: Integrity) -> Integrity:
+        return Integrity(
+            self.sealed + other.sealed,
+            self.targets + other.targets,
+            tuple(sorted({*self.tiers, *other.tiers})),
+            tuple(sorted({*self.hardening, *other.hardening})),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One submission in a table. ``reason`` says why there is no rank; empty where there is.
 
     ``ungraded``: uploaded samples without an outcome (still queued, or platform failures once
-    ``state`` is done). ``sealed_share``: targets evaluated outside the cell, of all evaluated.
+    ``state`` is done). ``integrity``: how far its verdicts can be trusted.
     """
 
     benchmark: str
@@ -45,7 +70,7 @@ class Row:
     finished_at: datetime | None
     sample_count: int
     figures: Figures
-    sealed_share: float | None = None
+    integrity: Integrity = Integrity()
     rank: int | None = None
     reason: str = ""
 
@@ -53,6 +78,10 @@ class Row:
     def value(self) -> float | None:
         """The chosen score."""
         return self.figures.pass_at[self.figures.score]
+
+    @property
+    def sealed_share(self) -> float | None:
+        return self.integrity.sealed_share
 
     @property
     def ungraded(self) -> int:
@@ -156,22 +185,24 @@ def _group(one: Mapping[str, Any]) -> Group:
     )
 
 
-def sealed_shares(public_ids: Sequence[str]) -> dict[str, float]:
-    """Share of the evaluated targets that were sealed, by submission."""
-    sums = (
-        Submission.objects.filter(public_id__in=public_ids)
-        .values("public_id")
-        .annotate(
-            sealed=Sum("samples__current_attempt__sealed"),
-            total=Sum("samples__current_attempt__total"),
-        )
+def integrity_of(public_ids: Sequence[str]) -> dict[str, Integrity]:
+    """By submission; those without an attempt are left out."""
+    current = "samples__current_attempt__"
+    parts = (
+        Submission.objects.filter(public_id__in=public_ids, samples__current_attempt__isnull=False)
+        .values_list("public_id", f"{current}tier", f"{current}hardening")
+        .annotate(sealed=Sum(f"{current}sealed"), targets=Sum(f"{current}total"))
     )
-    return {one["public_id"]: one["sealed"] / one["total"] for one in sums if one["total"]}
+    found: dict[str, Integrity] = {}
+    for public_id, tier, hardening, sealed, targets in parts:
+        part = Integrity(sealed, targets, (tier,), tuple(hardening))
+        found[public_id] = found.get(public_id, Integrity()) + part
+    return found
 
 
-def with_sealed(rows: list[Row]) -> list[Row]:
-    shares = sealed_shares([row.public_id for row in rows])
-    return [replace(row, sealed_share=shares.get(row.public_id)) for row in rows]
+def with_integrity(rows: list[Row]) -> list[Row]:
+    found = integrity_of([row.public_id for row in rows])
+    return [replace(row, integrity=found.get(row.public_id, Integrity())) for row in rows]
 
 
 def representing(rows: Iterable[Row]) -> list[Row]:

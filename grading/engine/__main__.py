@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from grading.engine.cases import BadCase, Case, grade_case, read_cases
+from grading.engine.child import conceal
 from grading.engine.isolation import TIERS
 from grading.engine.outcome import PlatformError
 from grading.engine.sandbox import Sandbox
@@ -22,6 +23,7 @@ _sandbox: Sandbox
 def main(arguments: list[str] | None = None) -> int:
     """0 when every case has a verdict, 1 where the platform failed, 2 for bad input."""
     options = _parser().parse_args(arguments)
+    conceal()
     try:
         with _input(options.cases) as lines:
             cases = read_cases(lines)

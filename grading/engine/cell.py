@@ -32,7 +32,10 @@ MAX_NAMES = 2_000
 _mro_of: Any = type.__dict__["__mro__"].__get__
 _traceback_of = BaseException.__dict__["__traceback__"].__get__
 _args_of = BaseException.__dict__["args"].__get__
+_dict_of: Any = type.__dict__["__dict__"].__get__
 _builtins = dict(__builtins__ if isinstance(__builtins__, dict) else vars(__builtins__))
+_shared_builtins = sys.modules["builtins"].__dict__
+_COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__")
 
 
 def safe_text(function: Callable[[], Any], limit: int = MESSAGE_LENGTH) -> str:
@@ -58,6 +61,8 @@ class Cell:
         self.callbacks: dict[Any, int] = {}
         self.pending: dict[int, BaseException] = {}
         self.request_id = NO_ID
+        self.own_comparison = False
+        self.names_given = _builtins
         self.stdout = sys.stdout
         self.stderr = sys.stderr
         self.sent = 0
@@ -86,6 +91,7 @@ class Cell:
                 "failure": failure,
                 "names": [] if failure else self.names(),
                 "denied": self.policy.hits,
+                "tricks": self.tricks(),
             },
         )
         while True:
@@ -115,7 +121,7 @@ class Cell:
         module.__loader__ = Source(text)  # type: ignore[assignment]
         names: Any = dict(_builtins)
         names["__import__"] = self.seeding_import
-        module.__dict__["__builtins__"] = names
+        module.__dict__["__builtins__"] = self.names_given = names
         sys.modules[MODULE_NAME] = module
         self.module = module
         self.policy.install()
@@ -147,12 +153,25 @@ class Cell:
         if kind != b"Q":
             posix._exit(70)
         outer, self.request_id = self.request_id, ident
+        self.own_comparison = False
         try:
             reply = self.reply(wire.loads(payload))
         finally:
             self.request_id = outer
         self.flush()
-        self.send(b"R", ident, [*reply, self.policy.hits])
+        self.send(b"R", ident, [*reply, self.tricks(), self.policy.hits])
+
+    def tricks(self) -> list[str]:
+        """Signs of a program made to fool its grader; see :class:`outcome.Trick`."""
+        found = ["own comparison"] if self.own_comparison else []
+        if any(
+            found_in.get(name) is not function
+            for found_in in (_shared_builtins, self.names_given)
+            for name, function in _builtins.items()
+            if name != "__import__" and callable(function)
+        ):
+            found.append("patched builtins")
+        return found
 
     def reply(self, request: Any) -> Any:
         """``["v", value, changes]``, ``["x", exception, changes]`` or ``["big"]``."""
@@ -205,6 +224,7 @@ class Cell:
     def opaque(self, encoder: wire.Encoder, value: Any) -> Any:
         """The node for what is not plain data."""
         cls = type(value)
+        self.own_comparison = self.own_comparison or compares_itself(cls)
         base = wire.data_base(cls)
         enum = wire.stdlib_class("enum", "Enum")
         if enum is not None and enum in _mro_of(cls):
@@ -338,6 +358,17 @@ class Source:
 
     def get_source(self, name: str) -> str:
         return self.text
+
+
+def compares_itself(cls: type) -> bool:
+    """Whether the program's own text says how instances compare, or when they are true."""
+    for base in _mro_of(cls):
+        content = _dict_of(base)
+        for name in _COMPARISONS:
+            function = content.get(name)
+            if type(function) is FUNCTION and function.__code__.co_filename == FILE_NAME:
+                return True
+    return False
 
 
 def exception_base(cls: type) -> str:
@@ -476,6 +507,7 @@ def library() -> list[str]:
 
 def main() -> None:
     source, sink = inside.take_descriptors()
+    inside.confine(source)
     inside.prepare_interpreter()
     sys.argv = [FILE_NAME]
     try:

@@ -29,6 +29,7 @@ from grading.engine.workdir import remove_tree
 CAPTURE_VARIABLE = "EVALSITE_CAPTURE_FD"
 KILL_S = 5.0
 _POLL_S = 0.0005
+_PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 
 logger = logging.getLogger(__name__)
@@ -44,7 +45,10 @@ class Child:
     (``capture_fd`` is then -1).
 
     ``namespaced`` says that ``argv`` puts the command into a pid namespace of its own.
-    ``workdir`` is removed with the process, ``on_end`` called after that. Start it from the
+    ``workdir`` is removed with the process, ``on_end`` called after that. ``user`` is the id of
+    the user and group it is started as. ``handed``: an option of the first program of ``argv``
+    that takes a descriptor, and the bytes to be read there, at most a pipe full. ``core`` is
+    the only one the tree may use, where the host allows that. Start it from the
     process's main thread: a tier's "die with parent" means the starting thread.
 
     Raises PlatformError if the process cannot be started; then nothing of this happens.
@@ -60,9 +64,12 @@ class Child:
         workdir: str | None = None,
         capture: bool = True,
         on_end: Callable[[], None] | None = None,
+        user: int | None = None,
+        handed: tuple[str, bytes] | None = None,
+        core: int | None = None,
     ) -> None:
         self._namespaced = namespaced
-        self._workdir = workdir
+        self.workdir = workdir
         self._on_end = on_end
         self._usage = Usage()
         self._returncode: int | None = None
@@ -72,13 +79,22 @@ class Child:
         self._tag = (1 << 40) + secrets.randbits(40)
         _reap_orphans(True)
         try:
-            self._spawn(list(argv), dict(env), cwd, capture)
+            self._spawn(list(argv), dict(env), cwd, capture, user, handed, core)
         except OSError as error:
             self._close_pipes()
             raise PlatformError(f"cannot start {argv[0]}: {error}") from error
         _live.add(self)
 
-    def _spawn(self, argv: list[str], env: dict[str, str], cwd: str | None, capture: bool) -> None:
+    def _spawn(
+        self,
+        argv: list[str],
+        env: dict[str, str],
+        cwd: str | None,
+        capture: bool,
+        user: int | None,
+        handed: tuple[str, bytes] | None,
+        core: int | None,
+    ) -> None:
         child_fds: list[int] = []
         try:
             stdin, self.stdin_fd = self._pipe(child_fds, writes=True)
@@ -90,7 +106,11 @@ class Child:
                 number, self.capture_fd = self._pipe(child_fds)
                 pass_fds = [number]
                 env[CAPTURE_VARIABLE] = str(number)
-            with _tagging(self._tag):
+            if handed:
+                option, data = handed
+                pass_fds.append(_filled_pipe(data, child_fds))
+                argv[1:1] = [option, str(pass_fds[-1])]
+            with _tagging(self._tag), _pinned(core):
                 self._process = subprocess.Popen(
                     argv,
                     stdin=stdin,
@@ -101,6 +121,9 @@ class Child:
                     pass_fds=pass_fds,
                     close_fds=True,
                     start_new_session=True,
+                    user=user,
+                    group=user,
+                    extra_groups=None if user is None else [],
                 )
         finally:
             for fd in child_fds:
@@ -213,10 +236,32 @@ class Child:
         if not _live:
             _reap_orphans(False)
         self._close_pipes()
-        if self._workdir:
-            remove_tree(self._workdir)
+        if self.workdir:
+            remove_tree(self.workdir)
         if self._on_end:
             self._on_end()
+
+
+def conceal() -> None:
+    """Close this process's memory, environment and descriptors to others of the same user.
+
+    For whoever holds targets; forked children inherit it, an exec ends it. Core dumps and
+    debuggers of the user's own are refused, too.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _filled_pipe(data: bytes, child_fds: list[int]) -> int:
+    """The reading end of a pipe that holds ``data`` and then ends."""
+    reader, writer = os.pipe()
+    child_fds.append(reader)
+    try:
+        os.set_blocking(writer, False)
+        if os.write(writer, data) != len(data):
+            raise BlockingIOError("the data do not fit into a pipe")
+    finally:
+        os.close(writer)
+    return reader
 
 
 def _reap_orphans(on: bool) -> None:
@@ -233,6 +278,20 @@ def _tagging(tag: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_RTTIME, before)
+
+
+@contextlib.contextmanager
+def _pinned(core: int | None) -> Iterator[None]:
+    """Processes started inside the block run on this core only."""
+    before = os.sched_getaffinity(0)
+    try:
+        if core is not None:
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(0, [core])
+        yield
+    finally:
+        if core is not None:
+            os.sched_setaffinity(0, before)
 
 
 def _tag_of(pid: int) -> int | None:

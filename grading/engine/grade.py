@@ -16,6 +16,7 @@ from grading.engine.outcome import (
     PlatformError,
     Stream,
     TargetResult,
+    Trick,
     Verdict,
 )
 from grading.engine.program import Program, build_program, prompt_helpers
@@ -27,6 +28,8 @@ from grading.engine.text import clean
 STARVED_SHARE = 0.2
 STREAM_CHARS = 4096
 NAME_CHARS = 120
+FRAMES = 10
+MAX_LINE = 10**9
 
 
 def grade(
@@ -126,6 +129,8 @@ def _ended(run: Run) -> tuple[str, Failure]:
     phase = _phase(run)
     if isinstance(run.ended, session.Overflow):
         return "output overflow", Failure(phase=phase)
+    if isinstance(run.ended, session.WorkFull):
+        return "work directory full", Failure(phase=phase)
     if isinstance(run.ended, session.Violation):
         return f"broke the protocol: {run.ended}", Failure(phase=phase)
     if isinstance(run.ended, session.JudgeDied):
@@ -134,6 +139,8 @@ def _ended(run: Run) -> tuple[str, Failure]:
     if code is not None and code < 0:
         name = _signal_name(-code)
         return f"killed by {name}", Failure(phase=phase, signal=name)
+    if code is None:
+        return "closed its pipes before it was asked everything", Failure(phase=phase)
     return f"exited with status {code} before it was asked everything", Failure(
         phase=phase, exit_status=code
     )
@@ -163,11 +170,12 @@ def _told(failure: dict[str, Any]) -> str:
 def _failure(told: dict[str, Any], phase: str) -> Failure:
     """A failure from what cell or judge said; nothing of it is trusted to have a form."""
     frames: Any = told.get("frames")
+    lines = frames[-FRAMES:] if _is_frames(frames) else []
     return Failure(
         phase=phase if phase in ("compile", "import", "entry", "target") else "import",
         exception=clean(str(told.get("exception", "")), NAME_CHARS),
         message=clean(str(told.get("message", "")), 500),
-        frames=[(line, clean(name, 100)) for line, name in frames] if _is_frames(frames) else [],
+        frames=[(min(max(line, 0), MAX_LINE), clean(name, 100)) for line, name in lines],
     )
 
 
@@ -212,7 +220,19 @@ def _verdict(
         limits=limits.as_dict(),
         extraction=program.extraction,
         program=program.text,
+        tricks=_tricks(run, failure),
     )
+
+
+def _tricks(run: Run, failure: Failure | None) -> list[Trick]:
+    found = {trick for trick in Trick if trick.value in run.tricks}
+    found -= {Trick.EARLY_EXIT, Trick.OUT_OF_TURN}
+    if isinstance(run.ended, session.Violation):
+        found.add(Trick.OUT_OF_TURN)
+    left = isinstance(run.ended, session.CellDied) and run.returncode == 0
+    if left or (failure is not None and failure.exception == "SystemExit"):
+        found.add(Trick.EARLY_EXIT)
+    return sorted(found)
 
 
 def _target_results(task: Task, run: Run) -> list[TargetResult]:

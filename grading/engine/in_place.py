@@ -3,7 +3,8 @@
 A call may change its argument. Left visible, a candidate could spoil the value that its own
 answer is compared with (``f(xs) == sorted(xs)`` after emptying ``xs``). So a target whose calls
 changed an argument is evaluated twice: once as Python has it, and once on arguments as they were,
-with the recorded replies replayed as copies. Both must hold.
+with the recorded replies replayed as copies. Both must hold. The change ends with its target: a
+later one may compare with the same object.
 
 Where changing the argument is the task, the change is simply kept: the task says so, or the value
 of the call is thrown away.
@@ -102,22 +103,23 @@ class Tape:
     def holds(self, evaluate: Callable[[], bool]) -> bool:
         """Whether ``evaluate`` is true, and stays so with unasked changes undone."""
         self.begin()
-        if not evaluate():
-            return False
-        if not self.undone:
-            return True
-        visible = [(container, _contents(container)) for container, _ in self.undone.values()]
-        for container, before in self.undone.values():
-            _restore(container, before)
-        self.position = 0
         try:
+            if not evaluate():
+                self._undo()
+                return False
+            if not self.undone:
+                return True
+            self._undo()
+            self.position = 0
             return evaluate()
         except Diverged:
             return False
         finally:
             self.position = None
-            for container, after in visible:
-                _restore(container, after)
+
+    def _undo(self) -> None:
+        for container, before in self.undone.values():
+            _restore(container, before)
 
 
 def _contents(container: Any) -> Any:

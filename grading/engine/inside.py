@@ -5,6 +5,9 @@ from __future__ import annotations
 import posix
 import sys
 
+from grading.engine import confine as confinement
+from grading.engine import wire
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +25,14 @@ def set_limits(limits: Iterable[Sequence[int]]) -> None:
         if hard != resource.RLIM_INFINITY and hard < value:
             value = hard
         resource.setrlimit(number, (value, value))
+
+
+def confine(source: int) -> None:
+    """Give up what the host's first frame names; ends this process where that fails."""
+    kind, _, payload = wire.read_frame(source)
+    if kind != b"P":
+        posix._exit(70)
+    confinement.confine(wire.loads(payload))
 
 
 def take_descriptors() -> tuple[int, int]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 NO_ID = b"\0" * 8
+CELL_TRICKS = ("own comparison", "patched builtins")
 DISCARD = "__discard__"
 SHOWN_BYTES = 20_000
 DETAIL_LENGTH = 400
@@ -197,6 +198,7 @@ class Judge:
         self.source = source
         self.sink = sink
         self.denied: list[str] = []
+        self.tricks: list[str] = []
         self.received = 0
 
     def send(self, kind: bytes, value: Any) -> None:
@@ -206,7 +208,9 @@ class Judge:
         self.send(b"U", None)
         task = wire.loads(wire.read_frame(self.source)[2])
         inside.set_limits(task["limits"])
-        self.peer = Peer(self.request, task["in_place"])
+        sources = [task["setup"], task["helpers"], *task["targets"]]
+        may_stop = any("Iteration" in source for source in sources)
+        self.peer = Peer(self.request, task["in_place"], may_stop)
         self.space = Namespace(self.peer, task)
         dict.__setitem__(self.space, DISCARD, lambda name: Discarded(self.space, name))
         targets = [Target(source) for source in task["targets"]]
@@ -226,7 +230,9 @@ class Judge:
                 return ["big"]
             message = wire.loads(payload)
             if kind == b"R":
-                self.denied = message.pop()
+                self.denied = wire.texts(message.pop())
+                told = wire.texts(message.pop())
+                self.tricks += [name for name in CELL_TRICKS if name in told]
                 return message
             self.send(b"A", self.call_back(message))
 
@@ -257,6 +263,7 @@ class Judge:
         """One target's result as the host wants it."""
         peer = self.peer
         peer.asked, peer.in_process, peer.last = 0, False, None
+        self.tricks = []
         self.failure: Any = None
         self.detail = problem or target.problem
         true = not self.detail and self.holds(target)
@@ -267,6 +274,8 @@ class Judge:
             "detail": "" if true else self.detail[:DETAIL_LENGTH],
             "failure": None if true else self.failure,
             "denied": self.denied,
+            # An honest comparison of the program's own makes its target true.
+            "tricks": [name for name in self.tricks if not (true and name == "own comparison")],
         }
 
     def holds(self, target: Target) -> bool:
@@ -337,7 +346,7 @@ def described(problem: BaseException) -> str:
         text = ""
     name = type(problem).__name__
     failure = getattr(problem, "_evalsite_failure", None)
-    if failure and failure["denied"]:
+    if failure and failure.get("denied"):
         return "denied: " + str(failure["denied"])
     return name + ": " + text[:300] if text else name
 
@@ -354,6 +363,7 @@ def statements(source: str) -> list[Any]:
 
 def main() -> None:
     source, sink = inside.take_descriptors()
+    inside.confine(source)
     inside.prepare_interpreter()
     try:
         Judge(source, sink).run()

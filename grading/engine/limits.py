@@ -18,6 +18,8 @@ FILE_SIZE_BYTES = 64 * 1024**2
 OPEN_FILES = 64
 PROCESSES = 64
 WORK_BYTES = 64 * 1024**2
+# As many as a tmpfs of that size has, see the tiers that mount one.
+WORK_ENTRIES = WORK_BYTES // 4096
 
 
 def affordable_address_space(workers: int) -> int:

@@ -24,7 +24,7 @@ from enum import StrEnum
 from typing import Any
 
 # Raise when a change can alter a verdict: it is stored with every attempt.
-GRADER_VERSION = 1
+GRADER_VERSION = 2
 
 
 class Outcome(StrEnum):
@@ -41,6 +41,21 @@ class Label(StrEnum):
     SEALED = "sealed"  # evaluated outside the candidate's process
     IN_PROCESS = "in_process"  # a comparison had to be made inside it
     VACUOUS = "vacuous"  # never asked the candidate anything
+
+
+class Trick(StrEnum):
+    """What would have fooled a grader that shares its process with the program.
+
+    Signs for a person to look at, not proof: an honest program may end early or compare its
+    own way, and a hostile one may hide the two that its own process reports.
+    """
+
+    # Seen by the host.
+    EARLY_EXIT = "ended early"  # with status 0, or by SystemExit
+    OUT_OF_TURN = "frames out of turn"  # wrote to the channel of verdicts
+    # Reported by the cell.
+    OWN_COMPARISON = "own comparison"  # a failed target was given an object with an own __eq__
+    PATCHED_BUILTINS = "patched builtins"
 
 
 class PlatformError(Exception):
@@ -115,6 +130,7 @@ class Verdict:
     limits: dict[str, Any]
     extraction: Extraction
     program: str
+    tricks: list[Trick] = field(default_factory=list)
     grader_version: int = GRADER_VERSION
 
     @property

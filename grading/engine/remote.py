@@ -160,15 +160,18 @@ class TextMember(str, EnumMember):
 class Peer:
     """Asks the cell, and keeps one stand-in per object of the program.
 
-    ``send(request)`` returns the raw reply. ``keep_all``: see :mod:`in_place`.
+    ``send(request)`` returns the raw reply. ``keep_all``: see :mod:`in_place`. ``may_stop``:
+    the targets expect StopIteration; else it comes as a RuntimeError, as out of a generator,
+    or ``all(map(f, xs))`` would hold for an ``f`` that only raises it.
     """
 
-    def __init__(self, send: Callable[[Any], Any], keep_all: bool) -> None:
+    def __init__(self, send: Callable[[Any], Any], keep_all: bool, may_stop: bool = False) -> None:
         self.tape = Tape(send, self.resolve, keep_all)
         self.remotes: dict[int, Any] = {}
         self.members: dict[tuple[int, str], Any] = {}
         self.tuples: dict[int, Any] = {}
         self.functions: list[Any] = []
+        self.may_stop = may_stop
         self.asked = 0
         self.in_process = False
         self.last: Any = None
@@ -302,7 +305,9 @@ class Peer:
             raised = cls(*self.decode_parts(failure["args"]))
         except Exception:
             raised = RuntimeError(failure["message"])
-        raised._evalsite_failure = failure  # type: ignore[attr-defined]
+        if isinstance(raised, (StopIteration, StopAsyncIteration)) and not self.may_stop:
+            raised = RuntimeError("the program raised " + name)
+        raised._evalsite_failure = wire.reported(failure)  # type: ignore[attr-defined]
         return raised
 
 

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from grading.engine.child import Child
 from grading.engine.drain import Drained, Ended, drain
 from grading.engine.interpreter import Interpreter, resolve_python
-from grading.engine.isolation import Probe, choose
-from grading.engine.isolation.launch import Isolation, launch
-from grading.engine.isolation.rlimit import limited, rlimits, running_tasks
+from grading.engine.isolation import Probe, bwrap, choose
+from grading.engine.isolation.findings import Finding, findings, safe_for_strangers
+from grading.engine.isolation.hardening import Hardening, probe
+from grading.engine.isolation.launch import Front, Isolation, launch
+from grading.engine.isolation.rlimit import rlimits, running_tasks
 from grading.engine.isolation.view import View
 from grading.engine.limits import ADDRESS_SPACE_BYTES, Limits
 from grading.engine.outcome import PlatformError
@@ -98,12 +101,16 @@ class Sandbox:
             wanted = self._wanted
             if wanted == "auto":
                 wanted = os.environ.get("EVALSITE_TIER") or "auto"
-            view = View(interpreter.python, interpreter.binds, hidden=_hidden())
+            view = View(
+                interpreter.python, interpreter.binds, hidden=_hidden(), version=interpreter.version
+            )
             remove_abandoned()
             isolation, self.probes = choose(wanted, view)
-            running = 0 if isolation.namespaced and _counts_by_namespace() else running_tasks()
+            hardening = probe(isolation, view)
+            self.hardening = list(hardening.names)
+            running = _running(isolation)
             turnstile = Turnstile(_cache_directory(self._cache_root))
-            self._ready = _Ready(interpreter, view, isolation, turnstile, running)
+            self._ready = _Ready(interpreter, view, isolation, hardening, turnstile, running)
         if not quiet:
             print(f"sandbox {self.name}: {self.tier}, Python {self.python_version}")  # noqa: T201
 
@@ -124,6 +131,15 @@ class Sandbox:
     def python_version(self) -> str:
         return self._get().interpreter.version
 
+    @property
+    def safe_for_strangers(self) -> bool:
+        """Whether what is in force is enough for programs of people one does not trust."""
+        return safe_for_strangers(self.tier, self.hardening)
+
+    def findings(self) -> list[Finding]:
+        """What is not in force here: cause, effect and fix of each."""
+        return findings(self.tier, self.hardening, self.probes)
+
     def rlimits(self, limits: Limits) -> list[tuple[int, int]]:
         """(resource number, value) pairs a process of this sandbox is to set on itself."""
         return rlimits(limits, self._get().running)
@@ -133,16 +149,30 @@ class Sandbox:
         args: Sequence[str],
         *,
         extra_env: Mapping[str, str] | None = None,
+        allow_processes: bool = False,
         tick: Callable[[], None] | None = None,
     ) -> Child:
-        """Start the interpreter with ``args``; it has to limit itself by :meth:`rlimits`.
+        """Start the interpreter with ``args``.
+
+        It has to limit itself by :meth:`rlimits` and to confine itself by :meth:`plan`.
 
         Waits while a :meth:`solo` block is open elsewhere on this host, and counts as
         running until the child is killed; ``tick`` is called about once a second while it
         waits. Raises PlatformError.
         """
+        ready = self._get()
         command = [self.python, *FLAGS, *args]
-        return self._launch(self._get().view, command, extra_env, tick=tick)
+        program = ready.hardening.program(ready.isolation, allow_processes)
+        return self._launch(ready.view, command, extra_env, tick=tick, program=program)
+
+    def plan(self, child: Child, *, allow_processes: bool = False) -> dict[str, Any]:
+        """What a child of :meth:`start` is to give up: for :func:`grading.engine.confine.confine`.
+
+        It depends on the child, so it has to reach it by a pipe.
+        """
+        ready = self._get()
+        home = child.workdir or bwrap.HOME
+        return ready.hardening.plan(ready.isolation, ready.view, home, allow_processes, child.pid)
 
     def _launch(
         self,
@@ -151,12 +181,23 @@ class Sandbox:
         extra_env: Mapping[str, str] | None,
         capture: bool = True,
         tick: Callable[[], None] | None = None,
+        front: Callable[[str], Front] | None = None,
+        program: bytes = b"",
     ) -> Child:
         ready = self._get()
         env = self._env | dict(extra_env or {})
         leave = ready.turnstile.enter(tick)
         try:
-            return launch(ready.isolation, view, command, env, capture=capture, on_end=leave)
+            return launch(
+                ready.isolation,
+                view,
+                command,
+                env,
+                capture=capture,
+                on_end=leave,
+                front=front,
+                program=program,
+            )
         except PlatformError:
             leave()
             raise
@@ -188,8 +229,14 @@ class Sandbox:
         extra = tuple(map(_existing, ro_binds))
         view = replace(self._get().view, extra=extra, workdir=_existing(workdir))
         limits = Limits(timeout_s=timeout, address_space_bytes=self.address_space_limit)
-        command = limited(list(argv), self.rlimits(limits), self.python)
-        with self._launch(view, command, env, capture=False) as child:
+        hardening, isolation = self._get().hardening, self._get().isolation
+
+        def front(home: str) -> Front:
+            plan = hardening.plan(isolation, view, home, allow_processes=True)
+            return Front(self.rlimits(limits), plan)
+
+        program = hardening.program(isolation, allow_processes=True)
+        with self._launch(view, argv, env, capture=False, front=front, program=program) as child:
             started = time.monotonic()
             drained = drain(child, timeout)
             return _result(drained, time.monotonic() - started)
@@ -222,6 +269,7 @@ class _Ready:
     interpreter: Interpreter
     view: View
     isolation: Isolation
+    hardening: Hardening
     turnstile: Turnstile
     running: int
 
@@ -259,6 +307,13 @@ def _hidden() -> tuple[str, ...]:
     """The application's own files, in case they lie below something a tier shows."""
     data = os.environ.get("EVALSITE_DATA_DIR")
     return (str(_CHECKOUT), os.path.realpath(data)) if data else (str(_CHECKOUT),)
+
+
+def _running(isolation: Isolation) -> int:
+    """What counts against the process limit of a new process before it has started any."""
+    if isolation.namespaced and _counts_by_namespace():
+        return 0
+    return running_tasks(os.getuid() if isolation.user is None else isolation.user)
 
 
 def _counts_by_namespace() -> bool:

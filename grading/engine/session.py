@@ -13,17 +13,31 @@ import select
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from grading.engine import runtime, wire
 from grading.engine.child import Child
-from grading.engine.limits import STARTUP_S, STREAM_HEAD_BYTES, STREAM_TAIL_BYTES, Limits
+from grading.engine.limits import (
+    STARTUP_S,
+    STREAM_HEAD_BYTES,
+    STREAM_TAIL_BYTES,
+    WORK_BYTES,
+    WORK_ENTRIES,
+    Limits,
+)
 from grading.engine.outcome import PlatformError
 from grading.engine.sandbox import Sandbox
 from grading.engine.usage import Usage
+from grading.engine.workdir import exceeds
 
 _NO_ID = b"\0" * 8
 _POLL_S = 0.05
+_DYING_S = 0.5
+_DYING_POLL_S = 0.002
+_QUOTA_S = 0.05
+# Of the time, at most this share goes into counting files.
+_QUOTA_SHARE = 0.1
 _TICK_S = 1.0
 _READ_BYTES = 65536
 # Room for what a frame carries besides its value.
@@ -40,6 +54,10 @@ class Timeout(Ended):
 
 class Overflow(Ended):
     pass
+
+
+class WorkFull(Ended):
+    """The work directory, where it is one of the host's, holds more than it may."""
 
 
 class CellDied(Ended):
@@ -82,6 +100,7 @@ class Run:
     loaded: dict[str, Any] | None = None
     targets: list[dict[str, Any]] = field(default_factory=list)
     denied: list[str] = field(default_factory=list)
+    tricks: set[str] = field(default_factory=set)
     stdout: Captured = field(default_factory=Captured)
     stderr: Captured = field(default_factory=Captured)
     wall_s: float = 0.0
@@ -111,9 +130,10 @@ def run(
     has given a value.
     """
     boot = ["-c", runtime.BOOT]
-    with sandbox.start(boot, tick=tick) as cell, sandbox.start(boot, tick=tick) as judge:
+    start = partial(sandbox.start, boot, tick=tick)
+    with start(allow_processes=limits.allow_processes) as cell, start() as judge:
         session = _Session(cell, judge, limits, tick)
-        session.send_images(sandbox.python_version)
+        session.send_images(sandbox)
         session.await_start()
         started = time.monotonic()
         try:
@@ -162,6 +182,7 @@ class _Session:
         self.answered = False
         self.start_wait_s = 0.0
         self.next_tick = time.monotonic() + _TICK_S
+        self.next_count = time.monotonic() + _QUOTA_S
         self.deadline = time.monotonic() + STARTUP_S
         self.readers: dict[int, Callable[[bytes], None]] = {
             cell.stdout_fd: self.cell.inbox.extend,
@@ -177,9 +198,15 @@ class _Session:
 
     # --- the conversation ---------------------------------------------------------------------
 
-    def send_images(self, python_version: str) -> None:
-        self.cell.outbox += runtime.image(runtime.CELL, python_version)
-        self.judge.outbox += runtime.image(runtime.JUDGE, python_version)
+    def send_images(self, sandbox: Sandbox) -> None:
+        """Their code, and what they are to give up before they get anything else."""
+        for end, names, processes in (
+            (self.cell, runtime.CELL, self.limits.allow_processes),
+            (self.judge, runtime.JUDGE, False),
+        ):
+            end.outbox += runtime.image(names, sandbox.python_version)
+            plan = sandbox.plan(end.child, allow_processes=processes)
+            self.send(end, b"P", _NO_ID, json.dumps(plan).encode())
 
     def await_start(self) -> None:
         """Both are up, before either gets a byte that is not ours; PlatformError if not."""
@@ -231,6 +258,7 @@ class _Session:
             raise Violation("the answer to loading is not the cell's")
         self.result.loaded = loaded
         self.result.denied = loaded["denied"]
+        self.result.tricks.update(loaded["tricks"])
         self.read_available()
         return loaded["failure"] is None
 
@@ -246,6 +274,7 @@ class _Session:
                 now = time.monotonic()
                 report = json.loads(payload)
                 self.result.denied = report.pop("denied") or self.result.denied
+                self.result.tricks.update(map(str, report.pop("tricks")))
                 self.result.targets.append(report | {"duration_s": now - reported})
                 reported = now
                 continue
@@ -308,7 +337,16 @@ class _Session:
             self.tick()
         if now >= self.deadline:
             raise Timeout
+        if self.cell.child.workdir and now >= self.next_count:
+            self.count_files(self.cell.child.workdir)
         return min(_POLL_S, self.deadline - now)
+
+    def count_files(self, workdir: str) -> None:
+        started = time.monotonic()
+        if exceeds(workdir, WORK_BYTES, WORK_ENTRIES):
+            raise WorkFull
+        ended = time.monotonic()
+        self.next_count = ended + max(_QUOTA_S, (ended - started) / _QUOTA_SHARE)
 
     def move(self, wait_s: float) -> None:
         """Wait for any pipe, then read what is there and write what goes."""
@@ -362,13 +400,24 @@ class _Session:
             while rounds < 64 and self.read(descriptor):
                 rounds += 1
 
+    def returncode(self) -> int | None:
+        """How the cell ended; a dying process closes its pipes before it can be reaped."""
+        deadline = time.monotonic() + _DYING_S
+        code = self.cell.child.poll()
+        while code is None and isinstance(self.result.ended, CellDied):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_DYING_POLL_S)
+            code = self.cell.child.poll()
+        return code
+
     def close(self) -> None:
         """Note what the cell used; keep what it printed before it ended."""
         usage = self.cell.child.usage()
         if usage.wait_s is not None:
             usage = replace(usage, wait_s=max(0.0, usage.wait_s - self.start_wait_s))
         self.result.usage = usage
-        self.result.returncode = self.cell.child.poll()
+        self.result.returncode = self.returncode()
         if self.result.ended is not None and not isinstance(self.result.ended, Overflow):
             try:
                 self.read_available()
@@ -385,12 +434,18 @@ def _loaded(payload: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(loaded, dict) or not isinstance(loaded.get("token"), str):
         return None
-    failure, names, denied = (loaded.get(key) for key in ("failure", "names", "denied"))
-    if not isinstance(failure, dict | None) or not _texts(denied):
+    failure, names = loaded.get("failure"), loaded.get("names")
+    if not isinstance(failure, dict | None):
         return None
     if not isinstance(names, list) or not all(_texts(pair) and len(pair) == 2 for pair in names):
         return None
-    return loaded
+    return {
+        "token": loaded["token"],
+        "failure": None if failure is None else wire.reported(failure),
+        "names": names,
+        "denied": wire.texts(loaded.get("denied")),
+        "tricks": wire.texts(loaded.get("tricks")),
+    }
 
 
 def _texts(value: Any) -> bool:

@@ -33,6 +33,10 @@ SMALL_INT = 2**62
 
 HEADER = 13
 
+TEXT_LENGTH = 500
+MAX_TEXTS = 50
+MAX_LINE = 10**9
+
 
 class WireError(Exception):
     """A frame or value breaks the rules."""
@@ -121,6 +125,32 @@ def loads(data: bytes) -> Any:
     if end != len(text):
         raise WireError("text after JSON")
     return value
+
+
+# --- what the cell says of itself, on its way to the host ---------------------------------------
+
+
+def reported(failure: dict[str, Any]) -> dict[str, Any]:
+    """A failure as the cell described it, small and of the right form whatever it sent.
+
+    What the judge read may be too deep, or hold too long a number, for the host to read.
+    """
+    keys = ("phase", "exception", "message", "denied")
+    told: dict[str, Any] = {key: "".join(texts([failure.get(key)])) for key in keys}
+    frames = failure.get("frames")
+    told["frames"] = [
+        [frame[0], frame[1][:TEXT_LENGTH]]
+        for frame in (frames[-MAX_TEXTS:] if type(frames) is list else [])
+        if type(frame) is list and [type(part) for part in frame] == [int, str]
+        if 0 <= frame[0] < MAX_LINE
+    ]
+    return told
+
+
+def texts(value: Any) -> list[str]:
+    """The strings of a list, cut; nothing of anything else."""
+    found = value[:MAX_TEXTS] if type(value) is list else []
+    return [item[:TEXT_LENGTH] for item in found if type(item) is str]
 
 
 # --- reading types without running a candidate's code -------------------------------------------

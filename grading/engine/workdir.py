@@ -6,6 +6,7 @@ import logging
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
 
 from grading.engine.outcome import PlatformError
 
@@ -14,13 +15,17 @@ PREFIX = "evalsite-cell-"
 logger = logging.getLogger(__name__)
 
 
-def make_workdir() -> str:
+def make_workdir(user: int | None = None) -> str:
     """A new empty directory of mode 0700 under the system's temporary directory.
 
-    Its name tells who made it, for :func:`remove_abandoned`. Raises PlatformError.
+    Its name tells who made it, for :func:`remove_abandoned`. ``user`` is who is to own it.
+    Raises PlatformError.
     """
     try:
-        return tempfile.mkdtemp(prefix=f"{PREFIX}{_pid_namespace()}-{os.getpid()}-")
+        made = tempfile.mkdtemp(prefix=f"{PREFIX}{_pid_namespace()}-{os.getpid()}-")
+        if user is not None:
+            os.chown(made, user, user)
+        return made
     except OSError as error:
         raise PlatformError(f"cannot make a work directory: {error}") from error
 
@@ -38,8 +43,9 @@ def remove_abandoned() -> None:
 
 
 def _owned(entry: os.DirEntry[str]) -> bool:
+    """Whether it was made by this user, which root may have handed to the user of a cell."""
     try:
-        return entry.stat(follow_symlinks=False).st_uid == os.getuid()
+        return os.getuid() in (0, entry.stat(follow_symlinks=False).st_uid)
     except FileNotFoundError:
         return False
 
@@ -70,6 +76,57 @@ def remove_tree(path: str) -> None:
         logger.warning("cannot remove the work directory %s: %s", path, error)
     finally:
         os.close(top)
+
+
+def exceeds(path: str, size: int, entries: int, depth: int = 200) -> bool:
+    """Whether a directory holds more than ``size`` bytes on disk, or entries, or levels.
+
+    The caps bound the work, too. Links are not followed; what vanishes meanwhile is not counted.
+    """
+    try:
+        top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    opened = [top]
+    waiting = [(0, ".")]
+    try:
+        while waiting:
+            level, name = waiting.pop()
+            if level > depth:
+                return True
+            while len(opened) > level + 1:
+                os.close(opened.pop())
+            if (directory := _open_below(opened[level], name)) is None:
+                continue
+            opened.append(directory)
+            for stated, directories in _look(directory):
+                size, entries = size - stated, entries - 1
+                waiting += [(level + 1, found) for found in directories]
+                if size < 0 or entries < 0:
+                    return True
+        return False
+    finally:
+        for handle in opened:
+            os.close(handle)
+
+
+def _open_below(parent: int, name: str) -> int | None:
+    try:
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+    except OSError:
+        return None
+
+
+def _look(directory: int) -> Iterator[tuple[int, list[str]]]:
+    """Bytes on disk of each entry, and its name where it is a directory."""
+    with os.scandir(directory) as found:
+        for entry in found:
+            try:
+                info = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            is_directory = stat.S_ISDIR(info.st_mode)
+            yield info.st_blocks * 512, [entry.name] if is_directory else []
 
 
 def _empty(top: int) -> None:

@@ -9,7 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 
-from grading import benchmarks, upload_reading, uploads
+from grading import benchmarks, grader, upload_reading, uploads
 from grading.forms import SubmissionForm
 from grading.models import LanguageModel
 from grading.permissions import version_or_404
@@ -17,11 +17,14 @@ from grading.permissions import version_or_404
 MODEL_NAMES_OFFERED = 500
 REFUSED = 422
 TOO_LARGE = 413
+CLOSED = 503
 
 
 @login_required
 def submit(request: HttpRequest) -> HttpResponse:
     """Check a file and queue it, or answer 422 with a report by line and store nothing."""
+    if refusal := grader.refusal():
+        return render(request, "grading/no_uploads.html", {"refusal": refusal}, status=CLOSED)
     if request.method != "POST":
         initial = {"benchmark": request.GET.get("benchmark")}
         return _page(request, SubmissionForm(request.user, initial=initial))

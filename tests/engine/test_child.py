@@ -163,7 +163,7 @@ def test_exit_status(sandbox: Sandbox, code: str, expected: int) -> None:
 def test_kill_takes_a_daemon_along(sandbox: Sandbox, stay: str) -> None:
     before = set(children(os.getpid()))
     marker = secrets.token_hex(12)
-    with sandbox.start(["-c", DAEMON, marker, stay]) as child:
+    with sandbox.start(["-c", DAEMON, marker, stay], allow_processes=True) as child:
         assert read(child.stdout_fd, 5) == b"ready"
         if stay == "leave":
             ended(child)

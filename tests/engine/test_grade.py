@@ -12,7 +12,7 @@ import pytest
 from grading.engine import session
 from grading.engine.grade import grade, starved
 from grading.engine.limits import Limits
-from grading.engine.outcome import Outcome, PlatformError, Verdict
+from grading.engine.outcome import Outcome, PlatformError, Trick, Verdict
 from grading.engine.sandbox import Sandbox
 from grading.engine.session import Run
 from grading.engine.task import Format, Generation, Task
@@ -259,6 +259,28 @@ def test_changes_of_arguments(sandbox: Sandbox, target: str, right: str) -> None
     assert answers(run(sandbox, EMPTIES, target))[0] == right
 
 
+def test_a_change_nobody_asked_for_ends_with_its_target(sandbox: Sandbox) -> None:
+    targets = ("isinstance(f(DATA), list)", "f(DATA) == sorted(set(DATA))", "DATA == [3, 1]")
+    assert answers(run(sandbox, EMPTIES, *targets, setup="DATA = [3, 1]")) == "ts fs tv"
+
+
+@pytest.mark.parametrize(
+    ("target", "right"),
+    [
+        ("all(map(f, [1, 2]))", "f"),
+        ("not any(map(f, [1, 2]))", "f"),
+        ("list(filter(f, [1])) == []", "f"),
+        ("sum(map(lambda x: x.a, [f])) == 0", "f"),
+        ("try:\n    f(1)\nexcept StopIteration:\n    pass\nelse:\n    assert 0", "t"),
+    ],
+)
+def test_a_program_cannot_end_the_loops_of_a_target(
+    sandbox: Sandbox, target: str, right: str
+) -> None:
+    program = "def f(x): raise StopIteration"
+    assert answers(run(sandbox, program, target, entry_points=("f",)))[0] == right
+
+
 def test_a_task_can_ask_for_change_in_place(sandbox: Sandbox) -> None:
     target = "xs = [2, 1]\nys = sort(xs)\nassert xs == [1, 2]"
     assert run(sandbox, EMPTIES, target, in_place=True).outcome is Outcome.PASS
@@ -320,6 +342,85 @@ def test_how_runs_end(
     assert verdict.failure is not None
     assert verdict.failure.phase == phase
     assert detail in verdict.detail
+
+
+EQUAL = "class E{}:\n def __eq__(s, o): return {}\ndef f(): return {}"
+
+
+@pytest.mark.parametrize(
+    ("program", "tricks"),
+    [
+        ("def f(): return 1", []),
+        ("def f(): return 2", []),
+        (EQUAL.format("", True, "E()"), [Trick.OWN_COMPARISON]),
+        (EQUAL.format("(int)", True, "[E()]"), [Trick.OWN_COMPARISON]),
+        (EQUAL.format("(int)", "int(s) == o", "E(1)"), []),
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass E: a: int\ndef f(): return E(1)",
+            [],
+        ),
+        ("import builtins\nbuiltins.eval = print\ndef f(): return 1", [Trick.PATCHED_BUILTINS]),
+        ("def f():\n __builtins__['all'] = id\n return 1", [Trick.PATCHED_BUILTINS]),
+        ("import random, json, typing\nprint = id\ndef f(): return 1", []),
+        ("import os\ndef f(): os._exit(0)", [Trick.EARLY_EXIT]),
+        ("import sys\nsys.exit()", [Trick.EARLY_EXIT]),
+        ("import os\nos._exit(3)", []),
+        (
+            "import os\nfor fd in range(3, 64):\n try: os.write(fd, b'x' * 60)\n"
+            " except OSError: pass",
+            [Trick.OUT_OF_TURN],
+        ),
+    ],
+)
+def test_signs_of_tricks(sandbox: Sandbox, program: str, tricks: list[Trick]) -> None:
+    assert run(sandbox, program, "f() == 1", entry_points=("f",)).tricks == tricks
+
+
+def test_a_reply_of_any_form_never_ends_the_grader(sandbox: Sandbox) -> None:
+    program = """
+        import gc, json, os, sys
+        sys.set_int_max_str_digits(0)
+        sys.setrecursionlimit(5000)
+        deep = []
+        for _ in range(960): deep = [deep]
+        def f():
+            cell = next(o for o in gc.get_objects() if type(o).__name__ == "Cell")
+            data = json.dumps(["v", 3, [], 5, 5]).encode()
+            size = len(data).to_bytes(4, "big")
+            os.write(cell.sink, b"R" + cell.request_id + size + data)
+            os.read(cell.source, 1)
+    """
+    failure = (
+        "['x', {'exception': 'ValueError', 'base': 'Exception', 'class': None, 'args': [],"
+        " 'frames': ODD, 'denied': ODD, 'message': ODD}, [], [], []]"
+    )
+    for odd in ("5", "[5]", "{}", "'x'", "None", "9 ** 9999", "deep", "[[9 ** 9999, 'f']]"):
+        for reply in (f"['v', 4, [], [], {odd}]", failure.replace("ODD", odd)):
+            verdict = run(sandbox, program.replace('["v", 3, [], 5, 5]', reply), "f() == 3")
+            assert (verdict.denied, verdict.total) == ([], 1)
+            assert verdict.outcome in (Outcome.ASSERTION_FAIL, Outcome.ERROR), odd
+
+
+def test_an_answer_to_loading_of_any_form_never_ends_the_grader(sandbox: Sandbox) -> None:
+    program = """
+        import json, os, sys
+        sys.set_int_max_str_digits(0)
+        sys.setrecursionlimit(5000)
+        deep = []
+        for _ in range(960): deep = [deep]
+        odd = ODD
+        frame = sys._getframe()
+        while "order" not in frame.f_locals: frame = frame.f_back
+        cell, token = frame.f_locals["self"], frame.f_locals["order"]["token"]
+        keys = "phase exception message denied frames".split()
+        answer = {"token": token, "failure": dict.fromkeys(keys, odd), "names": [["f", "f"]]}
+        data = json.dumps({**answer, "denied": odd, "tricks": odd}).encode()
+        os.write(cell.sink, b"D" + bytes(8) + len(data).to_bytes(4, "big") + data)
+        os.read(cell.source, 1)
+    """
+    for odd in ("5", "[5]", "{}", "'x'", "None", "9 ** 9999", "deep", "[[9 ** 4000, 'f']]"):
+        verdict = run(sandbox, program.replace("ODD", odd), "f() == 3")
+        assert (verdict.outcome, verdict.denied) == (Outcome.ERROR, []), odd
 
 
 def test_a_task_without_targets_is_an_error_and_never_a_pass(sandbox: Sandbox) -> None:

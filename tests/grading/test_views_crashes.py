@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from grading.engine.outcome import Outcome
+from grading.engine.outcome import Outcome, Trick
 from tests.grading import web_records
 from tests.grading.web_records import verdict
 
@@ -61,3 +61,20 @@ def test_the_number_of_queries_does_not_grow(
     web_records.submission(web_records.benchmark(tasks=tasks), sam, n=5)
     with django_assert_max_num_queries(5):
         client.get("/crashes/")
+
+
+def test_signs_of_a_trick_are_shown_and_found(client: Client, sam: Any) -> None:
+    def judge(task: Any, index: int) -> Any:
+        tricks = [Trick.OWN_COMPARISON] if (task.position, index) == (0, 0) else []
+        outcome = Outcome.ASSERTION_FAIL if tricks else Outcome.ERROR
+        return verdict(outcome, tricks=tricks)
+
+    made = web_records.submission(web_records.benchmark(), sam, judge)
+    assert "own comparison" not in client.get("/crashes/").content.decode()
+    page = client.get("/crashes/?review=1").content.decode()
+    assert "1 sample match" in page and '<span class="tag warn">own comparison</span>' in page
+    assert "No crash matches" in client.get("/crashes/?review=1&outcome=error").content.decode()
+    address = f"/s/{made.public_id}/Tidepool-0/0/"
+    assert "<span>own comparison</span>" in client.get(address).content.decode()
+    client.logout()
+    assert "own comparison" not in client.get(address).content.decode()

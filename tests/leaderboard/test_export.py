@@ -9,6 +9,7 @@ import json
 import pytest
 from django.urls import reverse
 
+from grading.models import Sample
 from tests.leaderboard import builders
 
 pytestmark = pytest.mark.django_db
@@ -85,3 +86,21 @@ def test_an_empty_board_exports_its_header(client):
 def test_an_unknown_format_is_not_found(client):
     builders.version(tasks=1)
     assert client.get(reverse("board", args=["tidepool"]) + "?format=xlsx").status_code == 404
+
+
+def test_integrity_is_on_the_board_and_in_exports(client):
+    version = builders.version(tasks=2)
+    made = builders.submission(version, "Heron", [(1, 1), (1, 1)])
+    parts = ((3, "bwrap", ["seccomp", "landlock"]), (4, "rlimit", []))
+    for task, (sealed, tier, hardening) in zip(version.tasks.all(), parts, strict=True):
+        sample = Sample.objects.create(submission=made, task=task, index=0)
+        builders.attempt(sample, sealed=sealed, total=4, tier=tier, hardening=hardening)
+    builders.submission(version, "Petrel", [(1, 0), (1, 0)])
+    heron, petrel = csv.DictReader(io.StringIO(exported(client, "csv"), newline=""))
+    assert (heron["sealed_share"], heron["tier"]) == ("0.875", "bwrap rlimit")
+    assert heron["hardening"] == "landlock seccomp"
+    assert (petrel["sealed_share"], petrel["tier"], petrel["hardening"]) == ("", "", "")
+    assert json.loads(exported(client, "json"))["sealed_share"] == 0.875
+    page = client.get(reverse("board", args=["tidepool"])).content.decode()
+    assert "87.5" in page.split("of targets sealed")[0][-60:]
+    assert "isolation bwrap, rlimit" in page

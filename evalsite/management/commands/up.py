@@ -42,7 +42,7 @@ class Command(BaseCommand):
         console = Console(sys.stderr)
         instance.check_port(plan)
         sandbox = grader.sandbox()
-        instance.check_tier(plan, sandbox.tier)
+        instance.check_sandbox(plan, sandbox)
         warn_of_many_workers(plan, console)
         call_command("migrate", verbosity=0)
         password = instance.first_admin()

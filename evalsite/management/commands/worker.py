@@ -27,6 +27,8 @@ class Command(BaseCommand):
         slot = env.integer("EVALSITE_WORKER_SLOT", default=0, minimum=0)
         try:
             grader.sandbox()
+            if refusal := grader.refusal():
+                raise CommandError(refusal)
             worker = queueing.worker(f"w{slot}-{os.getpid()}")
         except (PlatformError, broker.NoBroker) as problem:
             raise CommandError(str(problem)) from problem

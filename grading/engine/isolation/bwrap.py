@@ -18,6 +18,8 @@ from grading.engine.limits import WORK_BYTES
 HOME = "/work"
 TMPDIR = "/tmp"
 _SYSTEM = "/usr"
+# What of /etc the dynamic linker and the system's own links need.
+SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
 _LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _DEV_SHM_BYTES = 64 * 1024**2
 _COVER_BYTES = 65536
@@ -105,7 +107,7 @@ def _system() -> list[str]:
             arguments += ["--symlink", os.readlink(path), path]
         elif os.path.isdir(path):
             arguments += ["--ro-bind", path, path]
-    return [*arguments, *_each("--ro-bind-try", ("/etc/ld.so.cache", "/etc/alternatives"))]
+    return [*arguments, *_each("--ro-bind-try", SYSTEM_FILES)]
 
 
 def _tmpfs(path: str, size: int) -> list[str]:

@@ -1,54 +1,81 @@
-"""Tiers ``unshare`` and ``unshare-root``: namespaces without a file system of their own.
+"""Tiers ``unshare`` and ``unshare-root``: namespaces made by util-linux's tool.
 
-No network, no sight of other processes by number, no shared memory of others; the files of
-the host stay readable to the user's extent.
+No network, no sight of other processes, no shared memory of others. Where the kernel lets it
+mount, the host's files are covered but for the system's and the interpreter's; else they stay
+readable to the user's extent.
 """
 
 from __future__ import annotations
 
-import shutil
+import os
+import subprocess
+from functools import cache
+from typing import Any
 
-from grading.engine.isolation import rlimit
+from grading.engine.isolation.bwrap import SYSTEM_FILES
 from grading.engine.isolation.view import View
+from grading.engine.limits import WORK_BYTES
 
+TOOL = "unshare"
 KEEP_USER = "--map-current-user"
 AS_ROOT = "--map-root-user"
-
-# Process 1 of the namespace. Without one the candidate itself would be process 1, whose own
-# signals the kernel drops and whose orphans nobody reaps.
-_INIT = """
-import _signal, os, sys
-_signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-pid = os.fork()
-if pid == 0:
-    _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
-    _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
-    try:
-        os.execvp(sys.argv[1], sys.argv[1:])
-    except OSError as error:
-        sys.stderr.write("cannot run %s: %s\\n" % (sys.argv[1], error.strerror))
-    os._exit(127)
-while True:
-    ended, status = os.wait()
-    if ended == pid:
-        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-        os._exit(code)
-"""
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+# What of the host's root stays in sight; /proc is replaced.
+_SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "proc")
 
 
-def argv(view: View, user: str) -> list[str]:
-    """The arguments in front of the command; ``user`` is KEEP_USER or AS_ROOT."""
+def argv(view: View, user: str, mounts: bool = False) -> list[str]:
+    """The arguments in front of the command; ``user`` is KEEP_USER or AS_ROOT.
+
+    With ``mounts`` the command starts with the capabilities that mounting takes.
+    """
+    # Whoever is not root inside would lose them on the way.
+    keep = ["--keep-caps"] if "--keep-caps" in _help() else []
     return [
-        *rlimit.argv(view),
-        shutil.which("unshare") or "unshare",
+        TOOL,
         "--user",
         user,
         "--net",
         "--ipc",
         "--uts",
+        *(["--mount", *keep] if mounts else []),
         "--pid",
         "--fork",
         "--kill-child=SIGKILL",
         "--",
-        *(view.python, "-s", "-B", "-S", "-c", _INIT),
     ]
+
+
+def mounts(view: View, scratch: str | None) -> dict[str, Any]:
+    """The order for :class:`grading.engine.front.Mounts`."""
+    kept = [*view.binds, *view.extra, *([view.workdir] if view.workdir else [])]
+    covered = [entry.path for entry in os.scandir("/") if _is_covered(entry)]
+    shown = [
+        path
+        for path in (*SYSTEM_FILES, *view.binds, *view.extra, *DEVICES)
+        if _below(path, covered)
+    ]
+    hidden = [path for path in view.hidden if os.path.isdir(path) and not _below(path, covered)]
+    return {
+        "covered": sorted(covered) + [path for path in hidden if path not in kept],
+        "shown": [path for path in shown if os.path.exists(path)],
+        "written": [view.workdir] if view.workdir else [],
+        "scratch": [[path, WORK_BYTES] for path in ("/dev/shm", scratch) if path],
+    }
+
+
+def _is_covered(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) and entry.name not in _SYSTEM
+
+
+def _below(path: str, roots: list[str]) -> bool:
+    return any(path == root or path.startswith(root + "/") for root in roots)
+
+
+@cache
+def _help() -> str:
+    try:
+        answer = subprocess.run([TOOL, "--help"], capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return answer.stdout

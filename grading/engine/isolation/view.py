@@ -12,6 +12,8 @@ class View:
     ``binds`` are what the interpreter needs, ``extra`` what the caller wants to be read;
     ``hidden`` are covered where the system's or the interpreter's files contain them.
 
+    ``version`` of the interpreter, like ``3.11.7``, where it is known.
+
     ``workdir`` is a directory of the host that the process may write and starts in; None
     where the tier provides one that lives and ends with the process.
     """
@@ -21,3 +23,4 @@ class View:
     extra: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     workdir: str | None = None
+    version: str = ""

@@ -11,11 +11,10 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.text import slugify
 
-from grading import benchmarks
+from grading import benchmarks, grader
 from grading.engine import humaneval, records
 from grading.engine.jsonl import Problem, ProblemLog
 from grading.engine.outcome import PlatformError
-from grading.engine.sandbox import Sandbox
 
 REFUSED = 2
 KNOWN = {"humaneval": "HumanEval"}
@@ -106,10 +105,8 @@ class Command(BaseCommand):
             self.stdout.write(f"  {_sentence(problem)}")
 
     def _references(self, version: Any) -> None:
-        sandbox = Sandbox("host")
         try:
-            sandbox.ensure()
-            report = benchmarks.grade_references(version, sandbox, self._progress)
+            report = benchmarks.grade_references(version, grader.sandbox(), self._progress)
         except PlatformError as problem:
             raise CommandError(
                 f"The reference solutions could not be graded: {problem}. The tasks are "

@@ -1,0 +1,22 @@
+"""What keeps candidate programs in, for staff."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from grading import grader
+from grading.engine.outcome import PlatformError
+from grading.permissions import staff_only
+
+
+@require_safe
+@staff_only
+def sandbox(request: HttpRequest) -> HttpResponse:
+    try:
+        found = grader.sandbox()
+    except PlatformError as problem:
+        return render(request, "grading/sandbox.html", {"problem": str(problem)})
+    context = {"sandbox": found, "findings": found.findings()}
+    return render(request, "grading/sandbox.html", context)
