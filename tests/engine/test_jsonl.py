@@ -89,6 +89,8 @@ def test_a_bad_line_is_reported_and_the_rest_read(line: bytes, rule: str, says: 
         (gzip.compress(b"1\n") + b"rubbish", "broken gzip"),
         (b"\x1f\x8bnot gzip at all", "broken gzip"),
     ],
+    # A packed file holds the time of its making: no name for a test.
+    ids=["utf-16", "long", "bomb", "cut", "rubbish behind", "no gzip"],
 )
 def test_what_makes_a_file_unreadable(data: bytes, rule: str) -> None:
     caps = Caps(line_bytes=1_000, total_bytes=100_000, ratio=100, ratio_from_bytes=50_000)

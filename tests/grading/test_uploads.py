@@ -216,7 +216,11 @@ def test_good_lines_alone_when_asked_for(
     assert submission.settings == {"lines_left_out": 2}
 
 
-@pytest.mark.parametrize("data", [b"", gzip.compress(line().encode() * 9)[:-12], b"{\n"])
+@pytest.mark.parametrize(
+    "data",
+    [b"", gzip.compress(line().encode() * 9)[:-12], b"{\n"],
+    ids=["empty", "cut gzip", "no good line"],
+)
 def test_good_lines_alone_need_a_readable_file_with_some(
     data: bytes, version: BenchmarkVersion, uploader: Any
 ) -> None:
