@@ -606,7 +606,9 @@ class Tally:
     def problems(self) -> list[str]:
         """Sealed passes, and too few in-process ones for the programs to mean anything."""
         found = [f"forgery {one.seed} ({one.trick}) passes" for one in self.sealed]
-        if sum(self.in_process.values()) * FULL < MUST_FORGE * self.attempts:
+        # A small part of them may by chance be weaker than the whole.
+        needed = MUST_FORGE * self.attempts / FULL * (1.0 if self.attempts >= FULL else 0.8)
+        if sum(self.in_process.values()) < needed:
             found.append("the forgeries are too weak: few pass even an in-process grader")
         return found
 
