@@ -52,7 +52,7 @@ def prompt_helpers(prompt: str, entry_points: tuple[str, ...]) -> str:
 
     Empty where the prompt is no Python. The prompt may end in a function without a body.
     """
-    tree = _prompt_tree(prompt)
+    tree = source.parse_prompt(prompt)
     if tree is None:
         return ""
     lines = prompt.split("\n")
@@ -75,7 +75,7 @@ class _Prompt:
 @lru_cache(maxsize=1024)
 def _read_prompt(text: str, policy: Preamble, entry_points: tuple[str, ...]) -> _Prompt:
     usable = bool(text.strip()) and policy is not Preamble.NOTHING
-    if not usable or _prompt_tree(text) is None:
+    if not usable or source.parse_prompt(text) is None:
         return _Prompt(text, False, "", frozenset())
     preamble = text if policy is Preamble.PROMPT else prompt_helpers(text, entry_points)
     names = source.defined_names(preamble, source.parse(preamble))
@@ -155,16 +155,6 @@ def _last_future_line(code: str, tree: ast.Module | None) -> int:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__"
     ]
     return max(futures, default=0)
-
-
-def _prompt_tree(prompt: str) -> ast.Module | None:
-    """The prompt's tree; a function at its end that lacks a body gets one."""
-    tree = source.parse(prompt)
-    if tree is not None:
-        return tree
-    last = prompt.rstrip().rsplit("\n", 1)[-1]
-    indent = last[: len(last) - len(last.lstrip())]
-    return source.parse(f"{prompt.rstrip()}\n{indent}    pass\n")
 
 
 def _first_line(node: ast.stmt) -> int:

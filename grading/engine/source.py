@@ -29,6 +29,16 @@ def parse(source: str) -> ast.Module | None:
     return tree if isinstance(tree, ast.Module) else None
 
 
+def parse_prompt(prompt: str) -> ast.Module | None:
+    """The tree of a prompt, or None; a function at its end that lacks a body gets one."""
+    tree = parse(prompt)
+    if tree is not None:
+        return tree
+    last = prompt.rstrip().rsplit("\n", 1)[-1]
+    indent = last[: len(last) - len(last.lstrip())]
+    return parse(f"{prompt.rstrip()}\n{indent}    pass\n")
+
+
 def parse_or_error(source: str) -> ast.Module | Exception:
     """The syntax tree, or the reason why there is none."""
     if len(source) > PARSE_CHARS or _too_deep(source):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
@@ -63,32 +64,30 @@ class Task:
 
     def names(self) -> tuple[str, ...]:
         """The names a program has to define: given, else those the targets call."""
-        return self.entry_points or called_names(self.targets, self.setup)
+        return self.entry_points or called_names(self.targets, self.setup, self.prompt)
 
 
-def called_names(targets: tuple[str, ...], setup: str = "") -> tuple[str, ...]:
-    """Names the targets call directly and nobody else provides, in order of appearance.
+def called_names(targets: tuple[str, ...], setup: str = "", prompt: str = "") -> tuple[str, ...]:
+    """Names the targets call and nobody else provides, in order of appearance.
 
-    Builtins count only when nothing else is called: then a builtin called by every target is
-    the entry point (MBPP has a task whose function is named ``sum``).
+    Set-up code and the prompt's functions before its last one are others. Where nothing of that
+    kind is called, the names that targets only read (``all(map(f, xs))`` reads ``f``); where
+    there are none either, the one builtin that every target calls (MBPP has a task whose function
+    is named ``sum``). Several such builtins are none: one of them would be the program's to forge.
     """
     trees = [tree for tree in map(_parse, targets) if tree is not None]
-    bound = _bound_names(_parse(setup)) if setup else set()
-    per_target = [
-        [name for name in _calls(tree) if name not in _bound_names(tree)] for tree in trees
-    ]
-    own = [
-        name
-        for calls in per_target
-        for name in calls
-        if name not in bound and not hasattr(builtins, name)
-    ]
-    if setup:
-        own += [name for name in _free_names(setup) if name not in own]
+    setup_tree = _parse(setup)
+    provided = _bound_names(setup_tree) | _helpers(source.parse_prompt(prompt))
+    calls = [[name for name in _calls(tree) if name not in _bound_names(tree)] for tree in trees]
+    called = [name for name in chain.from_iterable(calls) if not hasattr(builtins, name)]
+    own = [name for name in [*called, *_read_names(setup_tree)] if name not in provided]
+    if not own:
+        read = chain.from_iterable(map(_read_names, trees))
+        own = [name for name in read if name not in provided]
     if own:
         return tuple(dict.fromkeys(own))
-    common = set.intersection(*map(set, per_target)) if per_target else set()
-    return tuple(name for name in dict.fromkeys(chain.from_iterable(per_target)) if name in common)
+    common = set.intersection(*map(set, calls)) if calls else set()
+    return tuple(common) if len(common) == 1 else ()
 
 
 def _parse(code: str) -> ast.Module | None:
@@ -117,9 +116,8 @@ def _bound_names(tree: ast.Module | None) -> set[str]:
     return bound
 
 
-def _free_names(setup: str) -> list[str]:
-    """Names that set-up code reads and does not bind: `candidate = f` needs `f`."""
-    tree = _parse(setup)
+def _read_names(tree: ast.Module | None) -> list[str]:
+    """Names that code reads and nobody binds: ``candidate = f`` needs ``f``."""
     bound = _bound_names(tree)
     return [
         node.id
@@ -127,5 +125,14 @@ def _free_names(setup: str) -> list[str]:
         if isinstance(node, ast.Name)
         and isinstance(node.ctx, ast.Load)
         and node.id not in bound
+        and node.id not in sys.stdlib_module_names
         and not hasattr(builtins, node.id)
     ]
+
+
+def _helpers(tree: ast.Module | None) -> set[str]:
+    """Names of the functions and classes a prompt defines, but for the last: that one is asked."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return {node.name for node in (tree.body if tree else ()) if isinstance(node, kinds)} - {
+        node.name for node in (tree.body[-1:] if tree else ()) if isinstance(node, kinds)
+    }
