@@ -12,7 +12,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from grading.templatetags.figures import missing, percent_text
-from leaderboard import charts
+from leaderboard import charts, comparison_charts
+from leaderboard.comparison import Comparison
+from leaderboard.comparison_words import p_text, signed
 from leaderboard.figures import Figures
 from leaderboard.ranking import Standing
 from leaderboard.rows import Row
@@ -20,6 +22,8 @@ from leaderboard.words import range_text, settings_text
 
 register = template.Library()
 register.filter("settings_text", settings_text)
+register.filter("signed_points", signed)
+register.filter("p_text", p_text)
 
 
 @register.simple_tag
@@ -43,6 +47,20 @@ def rank_range(standing: Standing) -> SafeString:
         standing.level,
         charts.rank_strip(standing),
     )
+
+
+@register.simple_tag
+def difference_chart(found: Comparison) -> SafeString:
+    return comparison_charts.difference(found.paired) if found.paired else SafeString()
+
+
+@register.simple_tag
+def difference_bars(found: Comparison) -> SafeString:
+    label = (
+        f"Difference in pass rate per task: A is higher on {found.a_better} tasks, "
+        f"equal on {found.equal}, lower on {found.b_better}"
+    )
+    return comparison_charts.bars([float(pair.difference) for pair in found.tasks], label)
 
 
 @register.simple_tag
