@@ -66,7 +66,7 @@ def card(slug: str, viewer: Viewer, public_id: str = "") -> Card:
         rows=tuple(rows),
         representing=standing,
         shown=shown,
-        tasks=tuple(_tasks(submissions[rows.index(shown)])),
+        tasks=tuple(task_lines(submissions[rows.index(shown)])),
     )
 
 
@@ -86,7 +86,8 @@ def _representing(rows: list[Row]) -> frozenset[str]:
     return frozenset(row.public_id for rows_ in chosen for row in rows_)
 
 
-def _tasks(submission: Submission) -> list[TaskLine]:
+def task_lines(submission: Submission) -> list[TaskLine]:
+    """Every task of the submission's version, in order."""
     scores = {one.task_id: one for one in TaskScore.objects.filter(submission=submission)}
     tasks = Task.objects.filter(version=submission.version_id).order_by("position")
     return [

@@ -10,6 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from grading.templatetags.figures import percent_text
+from leaderboard.ranking import Standing
 from leaderboard.statistics import Interval
 
 PAD = 6.0  # percent of the box left free at both ends, so that dots are not cut
@@ -82,21 +83,32 @@ def whisker(
     )
 
 
-def spread(values: Sequence[float]) -> SafeString:
-    """Every model of a benchmark on one axis from 0 to 100 %; the best filled."""
+def rank_strip(standing: Standing) -> SafeString:
+    """The rank range on an axis of all ranks, one step wide each."""
+    models = standing.better + standing.worse + standing.level + 1
+    return format_html(
+        '<svg class="strip" aria-hidden="true"><rect class="bg" width="100%" height="100%"/>'
+        '<rect class="rg" x="{}%" width="{}%" height="100%"/></svg>',
+        _at(100 * (standing.low - 1) / models),
+        _at(100 * (standing.high - standing.low + 1) / models),
+    )
+
+
+def spread(values: Sequence[tuple[float, bool]]) -> SafeString:
+    """Every model of a benchmark on one axis from 0 to 100 %; filled if it shares the top."""
     if not values:
         return mark_safe('<svg aria-hidden="true"></svg>')
-    best = max(values)
     pips = format_html_join(
         "",
         '<circle class="pip{}" cx="{}%" cy="50%" r="{}"/>',
         [
-            (" top" if value == best else "", _at(_wide(value)), 4.5 if value == best else 3.6)
-            for value in sorted(values)
+            (" top" if top else "", _at(_wide(value)), 4.5 if top else 3.6)
+            for value, top in sorted(values)
         ],
     )
     models = "1 model" if len(values) == 1 else f"{len(values)} models"
-    label = f"pass@1 of {models}, best {percent_text(best)} %, lowest {percent_text(min(values))} %"
+    low, high = percent_text(min(values)[0]), percent_text(max(values)[0])
+    label = f"pass@1 of {models}, best {high} %, lowest {low} %"
     grid = _grid(_wide(i / 4) for i in range(5))
     return format_html('<svg role="img" aria-label="{}">{}{}</svg>', label, grid, pips)
 

@@ -12,9 +12,11 @@ from typing import Any
 from grading.engine.outcome import Outcome
 from grading.templatetags.figures import percent_text
 from leaderboard.figures import KS
+from leaderboard.precision import LEVEL as TEST_LEVEL
 from leaderboard.queries import Board
 from leaderboard.rows import Row
 from leaderboard.statistics import LEVEL
+from leaderboard.words import range_text
 
 # Spreadsheets run a cell that starts with one of these as a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -32,9 +34,15 @@ def _end(side: str) -> Callable[[Row], float | None]:
     return lambda row: getattr(row.figures.interval, side, None)
 
 
-# Scores and shares 0..1; the interval belongs to the score the board is ranked by.
+def _place(side: str) -> Callable[[Row], int | None]:
+    return lambda row: getattr(row.standing, side, None)
+
+
+# Scores and shares 0..1; rank range and interval belong to the score the board is ranked by.
 COLUMNS: dict[str, Callable[[Row], Any]] = {
     "rank": attrgetter("rank"),
+    "rank_low": _place("low"),
+    "rank_high": _place("high"),
     "reason": attrgetter("reason"),
     "model": attrgetter("model"),
     "organisation": attrgetter("organisation"),
@@ -81,6 +89,12 @@ def to_json(board: Board) -> str:
         "score": f"pass@{board.score}",
         "timeouts": board.timeouts,
         "interval": {"method": "plus-two t over tasks", "level": LEVEL},
+        "rank_range": {
+            "test": "paired plus-two t on the same tasks, Holm over all pairs",
+            "level": TEST_LEVEL,
+            "pairs": len(board.standings.adjusted),
+            "smallest_difference": board.standings.smallest,
+        },
         "filter": board.q,
         "sort": board.sort,
         "models": board.models,
@@ -94,7 +108,17 @@ def to_markdown(board: Board) -> str:
     """A table for a page elsewhere; figures in percent as on the board."""
     ks = [board.score, *(k for k in board.ks if k != board.score)]
     scores = [f"pass@{k}" for k in ks]
-    head = ["Rank", "Model", scores[0], "95 % interval", *scores[1:], "Fraction", "n", "Coverage"]
+    head = [
+        "Rank",
+        "Range",
+        "Model",
+        scores[0],
+        "95 % interval",
+        *scores[1:],
+        "Fraction",
+        "n",
+        "Coverage",
+    ]
     rows = [_md_cells(row, ks) for row in (*board.ranked, *board.unranked)]
     title = f"{board.benchmark}, version {board.version}, {board.tasks} tasks; scores in percent"
     lines = map(_md_line, [head, ["---"] * len(head), *rows])
@@ -122,6 +146,7 @@ def _md_cells(row: Row, ks: list[int]) -> list[str]:
     values = [_md_percent(result.pass_at[k]) for k in ks]
     return [
         str(row.rank or f"– ({row.reason})"),
+        range_text(row.standing) if row.standing else "–",
         _md_text(f"{row.model} (synthetic)" if row.synthetic else row.model),
         values[0],
         f"{percent_text(held.low)}–{percent_text(held.high)}" if held else "–",

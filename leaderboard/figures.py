@@ -23,7 +23,8 @@ KS = (1, 5, 10, 100)
 class Group:
     """Tasks of one submission alike in n, c and timeouts; these three are per task.
 
-    ``fraction_sum`` and ``outcomes`` are sums over all samples of all ``tasks`` of the group.
+    ``fraction_sum`` and ``outcomes`` are sums over all samples of all ``tasks`` of the group;
+    ``task_sums``, of the tasks' ids and their squares, tell which tasks they are.
     """
 
     n: int
@@ -31,6 +32,7 @@ class Group:
     timed_out: int
     tasks: int
     fraction_sum: float
+    task_sums: tuple[int, int]
     outcomes: dict[Outcome, int]
 
 

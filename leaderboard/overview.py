@@ -10,6 +10,7 @@ from django.db.models import Count, Min, Sum
 
 from grading.models import Attempt, BenchmarkVersion, Chunk, Sample, Submission, TaskScore
 from grading.permissions import Viewer, visible_versions
+from leaderboard.ranking import Standings
 from leaderboard.rows import (
     Row,
     public_submissions,
@@ -18,6 +19,7 @@ from leaderboard.rows import (
     rows_of,
     task_counts,
 )
+from leaderboard.standings import standings_of
 from leaderboard.words import Finding, finding
 
 NEWEST = 8
@@ -68,11 +70,20 @@ def benchmark_lines(viewer: Viewer) -> list[BenchmarkLine]:
     rows: dict[str, list[Row]] = defaultdict(list)
     for row in rows_of(submissions, scores, tasks):
         rows[row.benchmark_slug].append(row)
-    return [_line(one, tasks.get(one.pk, 0), rows[one.benchmark.slug]) for one in versions]
+    boards = [ranked(representing(rows[one.benchmark.slug])) for one in versions]
+    return [
+        _line(one, tasks.get(one.pk, 0), shown, tested, rows[one.benchmark.slug])
+        for one, shown, tested in zip(versions, boards, standings_of(boards), strict=True)
+    ]
 
 
-def _line(version: BenchmarkVersion, tasks: int, rows: list[Row]) -> BenchmarkLine:
-    shown = ranked(representing(rows))
+def _line(
+    version: BenchmarkVersion,
+    tasks: int,
+    shown: list[Row],
+    tested: Standings,
+    submissions: list[Row],
+) -> BenchmarkLine:
     placed = [row for row in shown if row.rank is not None]
     return BenchmarkLine(
         title=version.benchmark.title,
@@ -82,8 +93,8 @@ def _line(version: BenchmarkVersion, tasks: int, rows: list[Row]) -> BenchmarkLi
         tasks=tasks,
         ranked=tuple(placed),
         unranked=len(shown) - len(placed),
-        finding=finding(shown, "pass@1"),
-        last_result=max((row.finished_at for row in rows if row.finished_at), default=None),
+        finding=finding(shown, "pass@1", tested),
+        last_result=max((one.finished_at for one in submissions if one.finished_at), default=None),
     )
 
 

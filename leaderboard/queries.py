@@ -8,6 +8,7 @@ from typing import Any, TypedDict, Unpack
 from grading.engine.passk import TimeoutPolicy
 from grading.models import BenchmarkVersion, Submission, TaskScore
 from leaderboard.figures import KS, Figures, figures
+from leaderboard.ranking import Standings
 from leaderboard.rows import (
     Integrity,
     Row,
@@ -20,6 +21,7 @@ from leaderboard.rows import (
     task_counts,
     with_integrity,
 )
+from leaderboard.standings import standing, standings_of
 from leaderboard.words import Finding, finding
 
 SORTS = (
@@ -47,8 +49,9 @@ class Choices(TypedDict, total=False):
 class Board:
     """One benchmark version's models: ``ranked`` and, below the line, ``unranked``.
 
-    ``models`` counts them and ``finding`` speaks of them as before the filter ``q``; ``ks`` are
-    the k with a value in any row. ``integrity`` is that of all models together.
+    ``models`` counts them, ``standings`` holds the ranked ones' tests and ``finding`` speaks of
+    them as before the filter ``q``; ``ks`` are the k with a value in any row. ``integrity`` is
+    that of all models together.
     """
 
     benchmark: str
@@ -61,6 +64,7 @@ class Board:
     timeouts: TimeoutPolicy
     ks: tuple[int, ...]
     models: int
+    standings: Standings
     finding: Finding
     integrity: Integrity
     ranked: tuple[Row, ...]
@@ -110,6 +114,8 @@ def board(version: BenchmarkVersion, **choices: Unpack[Choices]) -> Board:
         raise ValueError(f"score={score}, sort={sort!r}: one of {KS} and of {SORTS} is needed")
     tasks = task_counts([version.pk])
     rows = ranked(with_integrity(_candidates(version, tasks, score, timeouts)), timeouts)
+    (tested,) = standings_of([rows])
+    rows = standing(rows, tested)
     ks = tuple(k for k in KS if any(row.figures.pass_at[k] is not None for row in rows))
     sort = _column(sort, score, ks)
     shown = _sorted([row for row in rows if _matches(row, q)], sort)
@@ -124,7 +130,8 @@ def board(version: BenchmarkVersion, **choices: Unpack[Choices]) -> Board:
         timeouts=timeouts,
         ks=ks,
         models=len(rows),
-        finding=finding(rows, f"pass@{score}"),
+        standings=tested,
+        finding=finding(rows, f"pass@{score}", tested),
         integrity=sum((row.integrity for row in rows), Integrity()),
         ranked=tuple(row for row in shown if row.rank is not None),
         unranked=tuple(row for row in shown if row.rank is None),

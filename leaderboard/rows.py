@@ -7,19 +7,20 @@ sample was lost to the platform. Only complete runs take a rank.
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import BigIntegerField, Count, F, QuerySet, Sum
 
 from grading.engine.outcome import Outcome
 from grading.engine.passk import TimeoutPolicy
 from grading.models import Submission, Task, TaskScore
 from leaderboard.figures import Figures, Group, figures
-from leaderboard.ranking import competition_ranks
+from leaderboard.ranking import Standing, competition_ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class Row:
     """One submission in a table. ``reason`` says why there is no rank; empty where there is.
 
     ``ungraded``: uploaded samples without an outcome (still queued, or platform failures once
-    ``state`` is done). ``integrity``: how far its verdicts can be trusted.
+    ``state`` is done). ``integrity``: how far its verdicts can be trusted. ``fingerprint``
+    changes with what its tasks scored. ``standing``: against the other ranked rows.
     """
 
     benchmark: str
@@ -70,8 +72,10 @@ class Row:
     finished_at: datetime | None
     sample_count: int
     figures: Figures
+    fingerprint: str
     integrity: Integrity = Integrity()
     rank: int | None = None
+    standing: Standing | None = None
     reason: str = ""
 
     @property
@@ -126,12 +130,13 @@ def rows_of(
         _row(
             one,
             figures(found.get(one.pk, ()), tasks.get(one.version_id, 0), score, timeouts),
+            _fingerprint(one, found.get(one.pk, ())),
         )
         for one in submissions
     ]
 
 
-def _row(submission: Submission, result: Figures) -> Row:
+def _row(submission: Submission, result: Figures, fingerprint: str) -> Row:
     model = submission.language_model
     benchmark = submission.version.benchmark
     return Row(
@@ -150,7 +155,14 @@ def _row(submission: Submission, result: Figures) -> Row:
         finished_at=submission.finished_at,
         sample_count=submission.sample_count,
         figures=result,
+        fingerprint=fingerprint,
     )
+
+
+def _fingerprint(submission: Submission, scored: Iterable[Group]) -> str:
+    tasks = [(one.n, one.c, one.timed_out, one.tasks, one.task_sums) for one in scored]
+    text = repr((submission.public_id, submission.finished_at, tasks))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def groups(scores: QuerySet[TaskScore]) -> dict[int, list[Group]]:
@@ -161,6 +173,8 @@ def groups(scores: QuerySet[TaskScore]) -> dict[int, list[Group]]:
         failed=Sum("assertion_fail"),
         broken=Sum("syntax_error"),
         crashed=Sum("error"),
+        ids=Sum("task_id"),
+        squares=Sum(F("task_id") * F("task_id"), output_field=BigIntegerField()),
     )
     found: dict[int, list[Group]] = defaultdict(list)
     for one in counted.order_by("submission_id", "n", "c", "timeout"):
@@ -175,6 +189,7 @@ def _group(one: Mapping[str, Any]) -> Group:
         timed_out=one["timeout"],
         tasks=one["tasks"],
         fraction_sum=one["fractions"],
+        task_sums=(int(one["ids"]), int(one["squares"])),
         outcomes={
             Outcome.PASS: one["c"] * one["tasks"],
             Outcome.ASSERTION_FAIL: one["failed"],

@@ -2,12 +2,14 @@
 
 from django.urls import path
 
-from leaderboard import views
+from leaderboard import comparison_views, views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("b/<slug:slug>/", views.board, name="board"),
     path("b/<slug:slug>/v<int:number>/", views.board, name="board_version"),
+    path("compare/", comparison_views.start, name="compare_start"),
+    path("b/<slug:slug>/compare/", comparison_views.page, name="compare"),
     # Not a slug: a model's name may have no ASCII letter.
     path("m/<str:slug>/", views.model, name="model"),
     path("method/", views.method, name="method"),

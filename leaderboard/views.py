@@ -17,6 +17,7 @@ from leaderboard import cards, overview, queries
 from leaderboard.charts import axis_for
 from leaderboard.export import FORMATS
 from leaderboard.figures import KS
+from leaderboard.ranking import LEAST_TASKS
 
 TASKS_PER_PAGE = 50
 SORT_LABELS = {
@@ -79,6 +80,7 @@ def board(request: HttpRequest, slug: str, number: int | None = None) -> HttpRes
         "all_ks": sorted({*shown.ks, shown.score}),
         "sorts": _sort_options(shown),
         "outcomes": [outcome.value for outcome in Outcome],
+        "least_tasks": LEAST_TASKS,
     }
     return render(request, "leaderboard/board.html", context)
 
@@ -133,5 +135,11 @@ def model(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def method(request: HttpRequest) -> HttpResponse:
-    context = {"limits": limits, "grader": GRADER_VERSION, "denied": denylist.DEFAULT, "ks": KS}
+    context = {
+        "limits": limits,
+        "grader": GRADER_VERSION,
+        "denied": denylist.DEFAULT,
+        "ks": KS,
+        "least_tasks": LEAST_TASKS,
+    }
     return render(request, "leaderboard/method.html", context)

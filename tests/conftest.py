@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import redis
 from django.conf import settings as django_settings
+from hypothesis import settings as hypothesis_settings
 from pytest_django import Settings
 
 from grading.engine.sandbox import Sandbox
@@ -36,6 +37,10 @@ django_settings.DATA_DIR = Path(_DATA_DIR)
 if "sqlite" in django_settings.DATABASES["default"]["ENGINE"]:
     django_settings.DATABASES["default"]["NAME"] = Path(_DATA_DIR, "db.sqlite3")
     django_settings.DATABASES["default"]["TEST"]["NAME"] = Path(_DATA_DIR, "test.sqlite3")
+
+# How long one example takes says more about what else the machine runs than about the code.
+hypothesis_settings.register_profile("evalsite", deadline=None)
+hypothesis_settings.load_profile("evalsite")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"

@@ -56,7 +56,12 @@ def theme(context: Context) -> Theme:
 def main_nav(context: Context) -> dict[str, Any]:
     request: HttpRequest | None = context.get("request")
     path = request.path if request else ""
-    links = [("Benchmarks", "home", ("/b/", "/m/", "/s/")), ("Submit", "submit", ("/submit/",))]
+    compares = path.startswith("/b/") and path.endswith("/compare/")
+    links = [
+        ("Benchmarks", "home", () if compares else ("/b/", "/m/", "/s/")),
+        ("Compare", "compare_start", ("/b/",) if compares else ()),
+        ("Submit", "submit", ("/submit/",)),
+    ]
     user = getattr(request, "user", None)
     if user is not None and user.is_staff:
         links.append(("Crashes", "crashes", ("/crashes/",)))

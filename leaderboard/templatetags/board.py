@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django import template
@@ -12,13 +12,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from grading.templatetags.figures import missing, percent_text
-from leaderboard import charts
+from leaderboard import charts, comparison_charts
+from leaderboard.comparison import Comparison
+from leaderboard.comparison_words import p_text, signed
 from leaderboard.figures import Figures
+from leaderboard.ranking import Standing
 from leaderboard.rows import Row
-from leaderboard.words import settings_text
+from leaderboard.words import range_text, settings_text
 
 register = template.Library()
 register.filter("settings_text", settings_text)
+register.filter("signed_points", signed)
+register.filter("p_text", p_text)
 
 
 @register.simple_tag
@@ -32,8 +37,37 @@ def whisker(row: Row, axis: charts.Axis) -> SafeString:
 
 
 @register.simple_tag
-def spread(rows: Sequence[Row]) -> SafeString:
-    return charts.spread([row.value for row in rows if row.value is not None])
+def rank_range(standing: Standing) -> SafeString:
+    """``1–4`` in the words of the tests behind it, over its strip."""
+    return format_html(
+        '<b>{}</b><span class="vh">, better than {}, worse than {}, not separated from {}</span>{}',
+        range_text(standing),
+        standing.better,
+        standing.worse,
+        standing.level,
+        charts.rank_strip(standing),
+    )
+
+
+@register.simple_tag
+def difference_chart(found: Comparison) -> SafeString:
+    return comparison_charts.difference(found.paired) if found.paired else SafeString()
+
+
+@register.simple_tag
+def difference_bars(found: Comparison) -> SafeString:
+    label = (
+        f"Difference in pass rate per task: A is higher on {found.a_better} tasks, "
+        f"equal on {found.equal}, lower on {found.b_better}"
+    )
+    return comparison_charts.bars([float(pair.difference) for pair in found.tasks], label)
+
+
+@register.simple_tag
+def spread(rows: Sequence[Row], sharing: Collection[str]) -> SafeString:
+    return charts.spread(
+        [(row.value, row.public_id in sharing) for row in rows if row.value is not None]
+    )
 
 
 @register.simple_tag

@@ -50,6 +50,7 @@ class Site:
         return {
             "/": 200,
             "/b/tidepool/": 200,
+            "/b/tidepool/compare/": 200,
             "/b/tidepool/tasks/": 200,
             "/b/tidepool/tasks/Tidepool-0/": 200,
             "/m/quillfish-8b/": 200,

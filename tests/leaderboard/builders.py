@@ -92,6 +92,11 @@ def submission(
     return made
 
 
+def solving(solved: int, of: int, first: int = 0) -> list[tuple[int, int]]:
+    """One sample per task, passing on ``solved`` of them in a row."""
+    return [(1, int(first <= i < first + solved)) for i in range(of)]
+
+
 def _score(score: tuple[int, int] | dict[str, Any]) -> dict[str, Any]:
     row = score if isinstance(score, dict) else {"n": score[0], "c": score[1]}
     named = sum(row.get(outcome, 0) for outcome in ("c", "syntax_error", "timeout", "error"))

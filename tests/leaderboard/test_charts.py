@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from leaderboard.charts import Axis, axis_for, axis_header, spread, task_strip, whisker
+from leaderboard.charts import Axis, axis_for, axis_header, rank_strip, spread, task_strip, whisker
+from leaderboard.ranking import Standing
 from leaderboard.statistics import Interval
 
 
@@ -38,11 +39,18 @@ def test_a_row_without_a_value_has_only_the_grid():
     assert 'class="gl"' in drawn
 
 
-def test_the_spread_fills_the_best():
-    drawn = spread([0.2, 0.5, 0.5])
+def test_the_spread_fills_who_shares_the_top():
+    drawn = spread([(0.5, True), (0.2, False), (0.4, True)])
     assert drawn.count('class="pip top"') == 2
     assert 'aria-label="pass@1 of 3 models, best 50.0 %, lowest 20.0 %"' in drawn
     assert "role" not in spread([])
+
+
+def test_the_strip_covers_the_range_of_ranks():
+    drawn = rank_strip(Standing(low=2, high=4, better=1, worse=1, level=2))
+    assert 'class="rg" x="20.00%" width="60.00%"' in drawn
+    alone = rank_strip(Standing(low=1, high=1, better=0, worse=0, level=0))
+    assert 'x="0.00%" width="100.00%"' in alone
 
 
 def test_only_all_and_nothing_get_the_outer_levels():

@@ -64,8 +64,8 @@ def test_markdown_is_one_table_whatever_the_names(client):
     version = builders.version(tasks=1)
     builders.submission(version, "a|b <i>\n# c", [(5, 5)])
     lines = exported(client, "md").splitlines()
-    assert lines[2].startswith("| Rank | Model | pass@1 | 95 % interval | pass@5 |")
-    assert lines[4].startswith(r"| 1 | a\|b \<i\> # c | 100.0 |")
+    assert lines[2].startswith("| Rank | Range | Model | pass@1 | 95 % interval | pass@5 |")
+    assert lines[4].startswith(r"| 1 | 1 | a\|b \<i\> # c | 100.0 |")
     assert len(lines) == 5
 
 
@@ -77,10 +77,29 @@ def test_filters_hold_for_exports_too(client):
     assert (row["model"], row["rank"]) == ("Petrel", 2)
 
 
+def test_rank_ranges_are_in_every_format(client):
+    version = builders.version(tasks=40)
+    for name, solved in (("Heron", 40), ("Petrel", 39), ("Skua", 1)):
+        builders.submission(version, name, builders.solving(solved, 40))
+    builders.submission(version, "Tern", [(1, 1)])
+    rows = list(csv.DictReader(io.StringIO(exported(client, "csv"), newline="")))
+    assert [(row["rank"], row["rank_low"], row["rank_high"]) for row in rows] == [
+        ("1", "1", "2"),
+        ("2", "1", "2"),
+        ("3", "3", "3"),
+        ("", "", ""),
+    ]
+    document = json.loads(exported(client, "json"))
+    assert document["rank_range"]["pairs"] == 3
+    assert document["rank_range"]["smallest_difference"] == pytest.approx(0.0700, abs=1e-4)
+    assert document["rows"][0]["rank_high"] == 2
+    assert "| 2 | 1–2 | Petrel |" in exported(client, "md")
+
+
 def test_an_empty_board_exports_its_header(client):
     builders.version(tasks=1)
     (header,) = exported(client, "csv").splitlines()
-    assert header.startswith("rank,reason,model")
+    assert header.startswith("rank,rank_low,rank_high,reason,model")
 
 
 def test_an_unknown_format_is_not_found(client):

@@ -56,7 +56,7 @@ def test_home_shows_newest_versions_queue_and_results(client):
     said = page(client, reverse("home"))
     assert "version 2" in said
     assert "version 1" not in said
-    assert "Heron (synthetic) has a pass@1 of 100.0 %. 1 not ranked." in said
+    assert "Heron (synthetic) has a pass@1 of 100.0 %. 1 not ranked " in said
     assert "1 submission 6 samples" in said
     assert "Waiting 1 sample " in said
     assert "1 grading now" in said
@@ -84,15 +84,40 @@ def test_board_without_models_says_what_to_do(client):
 
 
 def test_board_names_its_finding_before_its_figures(client):
-    version = builders.version(tasks=4)
-    builders.submission(version, "Heron", [(2, 2), (2, 2), (2, 2), (2, 1)])
-    builders.submission(version, "Petrel", [(2, 1)] * 4)
+    version = builders.version(tasks=40)
+    for name, solved in (("Heron", 36), ("Petrel", 34), ("Skua", 3)):
+        builders.submission(version, name, builders.solving(solved, 40))
     said = page(client, reverse("board", args=["tidepool"]))
     finding = (
-        "Heron leads with 87.5 %. The 95 % interval of 1 other model reaches its own, "
-        "so on these tasks the order at the top is not decisive."
+        "The order at the top is not decisive. Heron leads with 90.0 %, but ranks 1 to 2 cannot "
+        "be told apart on these 40 tasks; it is clearly ahead from Skua down. "
+        "Differences under about "
     )
     assert said.index(finding) < said.index("Model or organisation")
+    assert "1–2 , better than 1, worse than 0, not separated from 1" in said
+    assert "3 , better than 0, worse than 2, not separated from 0" in said
+    assert "Holm over 3 pairs, 5 %" in said
+    assert "2 share the top: Heron and Petrel" in page(client, reverse("home"))
+
+
+def test_one_ranked_model_has_nothing_to_be_ranked_against(client):
+    version = builders.version(tasks=40)
+    builders.submission(version, "Heron", builders.solving(30, 40))
+    builders.submission(version, "Petrel", builders.solving(30, 40)[:20])
+    said = page(client, reverse("board", args=["tidepool"]))
+    assert "It is the only ranked model, so there is no order." in said
+    assert "with one ranked model there is no order and nothing to test" in said
+    assert "Holm" not in said
+
+
+def test_few_tasks_are_not_tested(client):
+    version = builders.version(tasks=3)
+    for name, solved in (("Heron", 3), ("Petrel", 0)):
+        builders.submission(version, name, builders.solving(solved, 3))
+    said = page(client, reverse("board", args=["tidepool"]))
+    assert "with fewer than 10 tasks no two models can be told apart" in said
+    assert "none here: fewer than 10 tasks" in said
+    assert "Differences under" not in said
 
 
 def test_board_rows_link_to_their_evidence(client):
@@ -206,11 +231,13 @@ def test_page_costs_do_not_grow_with_rows(client):
     builders.submission(version, "Heron", [(2, 1)] * 4)
     paths = pages()
     before = [queries(client, path) for path in paths]
+    other = builders.version(tasks=12, slug="saltworks")
     for i in range(20):
+        builders.submission(other, f"M{i}", builders.solving(i % 12, 12))
         builders.submission(version, f"M{i}", [(2, 1), (i + 1, 1), None, (5, 0)])
         builders.submission(version, "Heron", [(i + 1, 1), (2, 1), (3, 2), (4, 1)])
     assert [queries(client, path) for path in paths] == before
-    assert max(before) <= 12
+    assert max(before) <= 13
 
 
 def test_model_page_shows_tasks_of_the_representing_run(client):
@@ -254,6 +281,7 @@ def test_method_page_names_what_is_in_force(client):
         "output overflow",
         "1 − C(n−c, k) / C(n, k)",
         "Plus-two t",
+        "Holm's correction over every pair",
         "256",
         "asyncio.subprocess",
     ):

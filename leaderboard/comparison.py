@@ -1,0 +1,191 @@
+"""Two models of one board, task by task: the tests and counts behind the compare page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from django.http import Http404
+
+from grading.engine.outcome import Outcome
+from grading.models import BenchmarkVersion, Submission
+from leaderboard.cards import TaskLine, task_lines
+from leaderboard.discordance import TwoByTwo, sign_flip_p, two_by_two
+from leaderboard.queries import Board, board
+from leaderboard.ranking import LEAST_TASKS
+from leaderboard.rows import Row
+from leaderboard.statistics import Paired, paired
+
+OUTCOMES = tuple(outcome.value for outcome in Outcome)
+SHOWN = ("different", "all", "both", "only_a", "only_b", "neither")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPair:
+    """A task that both have graded samples for."""
+
+    a: TaskLine
+    b: TaskLine
+
+    @property
+    def difference(self) -> Fraction:
+        """Of the shares of samples that pass, a minus b."""
+        return Fraction(self.a.c, self.a.n) - Fraction(self.b.c, self.b.n)
+
+    @property
+    def solved(self) -> tuple[bool, bool]:
+        """Whether more than half of the samples pass, by a and by b."""
+        return 2 * self.a.c > self.a.n, 2 * self.b.c > self.b.n
+
+    @property
+    def outcomes(self) -> tuple[str, str]:
+        """The most frequent of a and of b; of equally frequent ones the first in fixed order."""
+        return _usual(self.a), _usual(self.b)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What both runs were made with; empty text where a run does not say."""
+
+    name: str
+    a: str
+    b: str
+
+    @property
+    def differs(self) -> bool:
+        return self.a != self.b
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``paired`` compares pass@1 over ``tasks``, None below `LEAST_TASKS` of them.
+
+    ``adjusted_p`` is Holm's among the ``board``'s pairs; None where one of the two has no rank.
+    ``one_sample``: no task has more than one sample of either, so that McNemar's test holds.
+    """
+
+    board: Board
+    a: Row
+    b: Row
+    tasks: tuple[TaskPair, ...]
+    paired: Paired | None
+    flips_p: float | None
+    adjusted_p: float | None
+    solved: TwoByTwo
+    settings: tuple[Setting, ...]
+
+    @property
+    def one_sample(self) -> bool:
+        return all(pair.a.n == pair.b.n == 1 for pair in self.tasks)
+
+    @property
+    def a_better(self) -> int:
+        return sum(pair.difference > 0 for pair in self.tasks)
+
+    @property
+    def b_better(self) -> int:
+        return sum(pair.difference < 0 for pair in self.tasks)
+
+    @property
+    def equal(self) -> int:
+        return len(self.tasks) - self.a_better - self.b_better
+
+    def matrix(self) -> list[list[int]]:
+        """Numbers of tasks by most frequent outcome, rows a and columns b in fixed order."""
+        seen = [pair.outcomes for pair in self.tasks]
+        return [[seen.count((mine, other)) for other in OUTCOMES] for mine in OUTCOMES]
+
+
+def compare(version: BenchmarkVersion, a: str = "", b: str = "") -> Comparison | None:
+    """Compare the runs that stand for two models (slugs) on a version's board.
+
+    Without a slug the highest row that is left; Http404 for a slug that is not on the board, None
+    where it has fewer than two models.
+    """
+    shown = board(version)
+    rows = {row.model_slug: row for row in (*shown.ranked, *shown.unranked)}
+    if {a, b} - {""} - rows.keys():
+        raise Http404("no such model on this board")
+    if len(rows) < 2:
+        return None
+    first = rows[a or next(slug for slug in rows if slug != b)]
+    second = rows[b or next(slug for slug in rows if slug != first.model_slug)]
+    return _compared(shown, first, second)
+
+
+def chosen(pairs: Iterable[TaskPair], show: str, outcomes: tuple[str, str]) -> list[TaskPair]:
+    """The tasks to list, largest difference first: `SHOWN`, and only those with ``outcomes``.
+
+    An empty outcome stands for any.
+    """
+    kept = [
+        pair
+        for pair in pairs
+        if _kept(pair, show)
+        and all(want in ("", got) for want, got in zip(outcomes, pair.outcomes, strict=True))
+    ]
+    return sorted(kept, key=lambda pair: -abs(pair.difference))
+
+
+def _kept(pair: TaskPair, show: str) -> bool:
+    solved = {
+        "both": (True, True),
+        "only_a": (True, False),
+        "only_b": (False, True),
+        "neither": (False, False),
+    }
+    if show == "different":
+        return pair.difference != 0 or pair.outcomes[0] != pair.outcomes[1]
+    return show == "all" or pair.solved == solved[show]
+
+
+def _compared(shown: Board, a: Row, b: Row) -> Comparison:
+    submissions = Submission.objects.in_bulk([a.public_id, b.public_id], field_name="public_id")
+    lines = (task_lines(submissions[row.public_id]) for row in (a, b))
+    pairs = [TaskPair(*both) for both in zip(*lines, strict=True) if all(one.n for one in both)]
+    tested = len(pairs) >= LEAST_TASKS
+    return Comparison(
+        board=shown,
+        a=a,
+        b=b,
+        tasks=tuple(pairs),
+        paired=_paired(pairs) if tested else None,
+        flips_p=sign_flip_p([pair.difference for pair in pairs]) if tested else None,
+        adjusted_p=shown.standings.adjusted_p(a.public_id, b.public_id) if tested else None,
+        solved=two_by_two(pair.solved for pair in pairs),
+        settings=tuple(_settings(a, b)),
+    )
+
+
+def _paired(pairs: Sequence[TaskPair]) -> Paired:
+    return paired([one.a.c / one.a.n for one in pairs], [one.b.c / one.b.n for one in pairs])
+
+
+def _usual(line: TaskLine) -> str:
+    return max(OUTCOMES, key=lambda outcome: line.outcomes[outcome])
+
+
+def _settings(a: Row, b: Row) -> list[Setting]:
+    """Samples per task and isolation as graded, then what the uploads say."""
+    named = sorted({*a.settings, *b.settings} - {"n"})
+    return [
+        Setting("samples per task", _samples(a), _samples(b)),
+        Setting("isolation", ", ".join(a.integrity.tiers), ", ".join(b.integrity.tiers)),
+        *(
+            Setting(
+                name.replace("_", " "), _text(a.settings.get(name)), _text(b.settings.get(name))
+            )
+            for name in named
+        ),
+    ]
+
+
+def _samples(row: Row) -> str:
+    low, high = row.figures.n_min, row.figures.n_max
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

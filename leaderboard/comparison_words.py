@@ -1,0 +1,66 @@
+"""A comparison in a sentence."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from leaderboard.comparison import Comparison
+from leaderboard.precision import LEVEL
+from leaderboard.ranking import LEAST_TASKS
+from leaderboard.words import Finding
+
+
+def finding(found: Comparison) -> Finding:
+    """Who is ahead, whether that may be chance, and what it is among all pairs of the board."""
+    tasks = len(found.tasks)
+    if found.a.public_id == found.b.public_id:
+        return Finding("These are the same run.", "Choose two different models.")
+    if not found.paired:
+        return Finding(
+            f"Too few common tasks for a test: {tasks}.",
+            f"At least {LEAST_TASKS} tasks with samples of both are needed.",
+        )
+    low, high = signed(found.paired.interval.low), signed(found.paired.interval.high)
+    return Finding(
+        f"{_ahead(found)}.",
+        f"95 % interval {low} to {high}, {p_text(found.paired.p)}, "
+        f"paired over {tasks:,} common tasks. {_among_all(found)}"
+        f"A passes more often on {found.a_better:,} tasks, B on {found.b_better:,}; "
+        f"{found.equal:,} are equal.",
+    )
+
+
+def _ahead(found: Comparison) -> str:
+    assert found.paired
+    difference, p = found.paired.difference, found.paired.p
+    if not difference:
+        return "Both have the same score"
+    leader = found.a if difference > 0 else found.b
+    said = f"{leader.model} is ahead by {signed(abs(difference)).lstrip('+')} points"
+    if p >= LEVEL:
+        return f"{said}, which may be chance"
+    if found.adjusted_p is not None and found.adjusted_p < LEVEL:
+        return f"{said}, and that is decisive"
+    return f"{said}: decisive for this pair alone"
+
+
+def _among_all(found: Comparison) -> str:
+    pairs = len(found.board.standings.adjusted)
+    if found.adjusted_p is None or pairs < 2:
+        return ""
+    decisive = "decisive too" if found.adjusted_p < LEVEL else "not decisive"
+    holm = p_text(found.adjusted_p)
+    return f"Among all {pairs:,} pairs of the board it is {decisive} (Holm, {holm}). "
+
+
+def signed(value: float | Fraction) -> str:
+    """A difference of scores in points: ``+4.1``, ``−0.7``, ``0.0``."""
+    text = f"{abs(float(value)) * 100:.1f}"
+    if text == "0.0":
+        return text
+    return f"{'+' if value > 0 else '−'}{text}"
+
+
+def p_text(p: float) -> str:
+    """``p = 0.013``, or ``p < 0.001``."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
