@@ -16,12 +16,15 @@ from __future__ import annotations
 import posix
 import sys
 
-from grading.engine import denylist, inside, wire
+from grading.engine import denylist, framing, inside, wire
+from grading.engine.operations import OPERATIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from grading.engine.operations import Pending
 
 FILE_NAME = "program.py"
 MODULE_NAME = "program"
@@ -59,7 +62,7 @@ class Cell:
         self.handles: list[Any] = []
         self.handle_numbers: dict[int, int] = {}
         self.callbacks: dict[Any, int] = {}
-        self.pending: dict[int, BaseException] = {}
+        self.pending: Pending = {}
         self.request_id = NO_ID
         self.own_comparison = False
         self.names_given = _builtins
@@ -70,15 +73,15 @@ class Cell:
     # --- life -------------------------------------------------------------------------------
 
     def send(self, kind: bytes, ident: bytes, value: Any) -> None:
-        payload = wire.dumps(value)
-        if len(payload) > wire.MAX_FRAME or self.sent + len(payload) > wire.MAX_TOTAL:
-            payload = wire.dumps(["big", []])
+        payload = framing.dumps(value)
+        if len(payload) > framing.MAX_FRAME or self.sent + len(payload) > framing.MAX_TOTAL:
+            payload = framing.dumps(["big", []])
         self.sent += len(payload)
-        wire.write_all(self.sink, wire.pack(kind, ident, payload))
+        framing.write_all(self.sink, framing.pack(kind, ident, payload))
 
     def run(self) -> None:
         self.send(b"U", NO_ID, None)
-        order = wire.loads(wire.read_frame(self.source)[2])
+        order = framing.loads(framing.read_frame(self.source)[2])
         inside.set_limits(order["limits"])
         self.policy = denylist.Policy(order["denied"], order["allow_processes"], library())
         failure = self.load(order["code"])
@@ -95,7 +98,7 @@ class Cell:
             },
         )
         while True:
-            self.serve(*wire.read_frame(self.source))
+            self.serve(*framing.read_frame(self.source))
 
     def flush(self) -> None:
         """Push what the program printed into the capture pipes, and end a forked copy."""
@@ -155,7 +158,7 @@ class Cell:
         outer, self.request_id = self.request_id, ident
         self.own_comparison = False
         try:
-            reply = self.reply(wire.loads(payload))
+            reply = self.reply(framing.loads(payload))
         finally:
             self.request_id = outer
         self.flush()
@@ -183,8 +186,8 @@ class Cell:
             arguments = [decoder.decode(node) for node in request[1:]]
             objects = [decoder.objects[n] for n in sorted(decoder.objects)]
             before = self.contents(objects)
-            answer = ["v", operation(self, *arguments)]
-        except wire.TooLarge:
+            answer = ["v", operation(self.pending, *arguments)]
+        except framing.TooLarge:
             return ["big"]
         except BaseException as problem:
             answer = ["x", self.describe(problem, "target")]
@@ -193,7 +196,7 @@ class Cell:
             if answer[0] == "v":
                 answer[1] = encoder.encode(answer[1])
             return [*answer, self.changes(encoder, objects, before)]
-        except wire.TooLarge:
+        except framing.TooLarge:
             return ["big"]
         except BaseException as problem:
             return ["x", self.describe(problem, "target"), []]
@@ -201,7 +204,7 @@ class Cell:
     def contents(self, objects: list[Any]) -> list[bytes]:
         """What each numbered argument holds, as bytes: 1, 1.0 and True differ."""
         encoder = wire.Encoder(self.opaque, objects)
-        return [wire.dumps(encoder.contents(value)) for value in objects]
+        return [framing.dumps(encoder.contents(value)) for value in objects]
 
     def changes(self, encoder: wire.Encoder, objects: list[Any], before: list[bytes]) -> Any:
         """[number, contents] of the arguments that differ from what was received."""
@@ -276,7 +279,7 @@ class Cell:
             return tuple.__new__(self.handles[node[1]], items)
         if tag == "member":
             return getattr(self.handles[node[1]], node[2])
-        raise wire.WireError("unknown tag")
+        raise framing.WireError("unknown tag")
 
     def lookup(self, name: str) -> Any:
         try:
@@ -303,11 +306,11 @@ class Cell:
         self.flush()
         self.send(b"C", self.request_id, request)
         while True:
-            kind, ident, payload = wire.read_frame(self.source)
+            kind, ident, payload = framing.read_frame(self.source)
             if kind == b"A":
                 break
             self.serve(kind, ident, payload)
-        answer = wire.loads(payload)
+        answer = framing.loads(payload)
         if answer[0] == "v":
             return wire.Decoder(self.resolve).decode(answer[1])
         raised: Any = _builtins.get(answer[1], RuntimeError)
@@ -344,7 +347,7 @@ class Cell:
         """Nodes of what the exception was raised with, where that is small plain data."""
         try:
             encoder = wire.Encoder(self.opaque)
-            encoder.size = wire.MAX_FRAME - 2000
+            encoder.size = framing.MAX_FRAME - 2000
             return [encoder.encode(item) for item in _args_of(problem)]
         except BaseException:
             return []
@@ -419,82 +422,6 @@ def steps(step: Any) -> Any:
         if not item:
             return
         yield item[0]
-
-
-# --- what a judge can ask ----------------------------------------------------------------------
-
-
-def op_value(cell: Cell, value: Any) -> Any:
-    return value
-
-
-def op_call(cell: Cell, function: Any, args: Any, kwargs: Any) -> Any:
-    return function(*args, **kwargs)
-
-
-def op_get(cell: Cell, value: Any, name: str) -> Any:
-    return getattr(value, name)
-
-
-def op_set(cell: Cell, value: Any, name: str, item: Any) -> None:
-    setattr(value, name, item)
-
-
-def op_iter(cell: Cell, value: Any) -> Any:
-    return iter(value)
-
-
-def op_next(cell: Cell, iterator: Any, count: int) -> Any:
-    """``(items, ended)``; an exception after some items is raised by the next request."""
-    if id(iterator) in cell.pending:
-        raise cell.pending.pop(id(iterator))
-    items: list[Any] = []
-    for _ in range(count):
-        try:
-            items.append(next(iterator))
-        except StopIteration:
-            return (items, True)
-        except BaseException as problem:
-            cell.pending[id(iterator)] = problem
-            break
-    return (items, False)
-
-
-def op_await(cell: Cell, awaitable: Any) -> Any:
-    import asyncio
-
-    return asyncio.run(awaitable)
-
-
-def op_equal(cell: Cell, left: Any, right: Any) -> bool:
-    return bool(left == right)
-
-
-def op_instance(cell: Cell, value: Any, cls: Any) -> bool:
-    return isinstance(value, cls)
-
-
-def op_subclass(cell: Cell, value: Any, cls: Any) -> bool:
-    return issubclass(value, cls)
-
-
-def op_text(cell: Cell, value: Any, function: str) -> str:
-    return str(value) if function == "str" else repr(value)
-
-
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    "value": op_value,
-    "call": op_call,
-    "get": op_get,
-    "set": op_set,
-    "iter": op_iter,
-    "next": op_next,
-    "await": op_await,
-    "equal": op_equal,
-    "instance": op_instance,
-    "subclass": op_subclass,
-    "text": op_text,
-}
 
 
 # --- start -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import posix
 import sys
 
 from grading.engine import confine as confinement
-from grading.engine import wire
+from grading.engine import framing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def set_limits(limits: Iterable[Sequence[int]]) -> None:
 
 def confine(source: int) -> None:
     """Give up what the host's first frame names; ends this process where that fails."""
-    kind, _, payload = wire.read_frame(source)
+    kind, _, payload = framing.read_frame(source)
     if kind != b"P":
         posix._exit(70)
-    confinement.confine(wire.loads(payload))
+    confinement.confine(framing.loads(payload))
 
 
 def take_descriptors() -> tuple[int, int]:

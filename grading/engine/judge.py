@@ -23,7 +23,7 @@ import _ast
 import posix
 import sys
 
-from grading.engine import inside, wire
+from grading.engine import framing, inside, wire
 from grading.engine.in_place import Diverged
 from grading.engine.remote import Peer, RemoteFunction
 
@@ -202,11 +202,11 @@ class Judge:
         self.received = 0
 
     def send(self, kind: bytes, value: Any) -> None:
-        wire.write_all(self.sink, wire.pack(kind, NO_ID, wire.dumps(value)))
+        framing.write_all(self.sink, framing.pack(kind, NO_ID, framing.dumps(value)))
 
     def run(self) -> None:
         self.send(b"U", None)
-        task = wire.loads(wire.read_frame(self.source)[2])
+        task = framing.loads(framing.read_frame(self.source)[2])
         inside.set_limits(task["limits"])
         sources = [task["setup"], task["helpers"], *task["targets"]]
         may_stop = any("Iteration" in source for source in sources)
@@ -224,14 +224,14 @@ class Judge:
         """Ask the cell; runs the callbacks that come before its reply."""
         self.send(b"Q", request)
         while True:
-            kind, _, payload = wire.read_frame(self.source)
+            kind, _, payload = framing.read_frame(self.source)
             self.received += len(payload)
-            if self.received > wire.MAX_TOTAL:
+            if self.received > framing.MAX_TOTAL:
                 return ["big"]
-            message = wire.loads(payload)
+            message = framing.loads(payload)
             if kind == b"R":
-                self.denied = wire.texts(message.pop())
-                told = wire.texts(message.pop())
+                self.denied = framing.texts(message.pop())
+                told = framing.texts(message.pop())
                 self.tricks += [name for name in CELL_TRICKS if name in told]
                 return message
             self.send(b"A", self.call_back(message))
@@ -324,7 +324,7 @@ class Judge:
     def last_call(self) -> str:
         """What the program's last call returned, for the reader; never what was expected."""
         try:
-            shown = wire.dumps(wire.Encoder(self.peer.opaque).encode(self.peer.last))
+            shown = framing.dumps(wire.Encoder(self.peer.opaque).encode(self.peer.last))
             if not self.peer.asked or len(shown) > SHOWN_BYTES:
                 return ""
             return "; the last call returned " + plain(self.peer.last)[:200]

@@ -9,7 +9,7 @@ Runs inside the judge; written for Python 3.8.
 
 from __future__ import annotations
 
-from grading.engine import wire
+from grading.engine import framing, wire
 from grading.engine.in_place import Tape
 
 TYPE_CHECKING = False
@@ -108,7 +108,7 @@ def items_of(iterator: Remote) -> Iterator[Any]:
             return
         total += len(items)
         if total >= wire.MAX_ITEMS:
-            raise wire.TooLarge("more than 10,000 items")
+            raise framing.TooLarge("more than 10,000 items")
         count = min(2 * count, 256)
 
 
@@ -183,7 +183,7 @@ class Peer:
         self.asked += 1
         kind, value = self.tape.exchange(request, encoder.objects)
         if kind == "big":
-            raise wire.TooLarge("the returned value is too large")
+            raise framing.TooLarge("the returned value is too large")
         if kind == "x":
             raise self.exception(value)
         if operation == "call":
@@ -246,7 +246,7 @@ class Peer:
             return self.data_subclass(node)
         maker = MAKERS.get(tag)
         if maker is None or type(node[1]) is not int:
-            raise wire.WireError("unknown tag")
+            raise framing.WireError("unknown tag")
         if tag in ONE_PASS and self.tape.replaying:
             return maker(self, node)
         if node[1] not in self.remotes:
@@ -307,7 +307,7 @@ class Peer:
             raised = RuntimeError(failure["message"])
         if isinstance(raised, (StopIteration, StopAsyncIteration)) and not self.may_stop:
             raised = RuntimeError("the program raised " + name)
-        raised._evalsite_failure = wire.reported(failure)  # type: ignore[attr-defined]
+        raised._evalsite_failure = framing.reported(failure)  # type: ignore[attr-defined]
         return raised
 
 

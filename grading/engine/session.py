@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from grading.engine import runtime, wire
+from grading.engine import framing, runtime
 from grading.engine.child import Child
 from grading.engine.limits import (
     STARTUP_S,
@@ -41,7 +41,7 @@ _QUOTA_SHARE = 0.1
 _TICK_S = 1.0
 _READ_BYTES = 65536
 # Room for what a frame carries besides its value.
-_FRAME_CAP = wire.MAX_FRAME + 65536
+_FRAME_CAP = framing.MAX_FRAME + 65536
 
 
 class Ended(Exception):
@@ -156,15 +156,15 @@ class _End:
 
     def frame(self) -> tuple[bytes, bytes, bytes] | None:
         """The next complete frame received, if any; Violation for one over the cap."""
-        if len(self.inbox) < wire.HEADER:
+        if len(self.inbox) < framing.HEADER:
             return None
-        kind, ident, size = wire.unpack_header(bytes(self.inbox[: wire.HEADER]))
+        kind, ident, size = framing.unpack_header(bytes(self.inbox[: framing.HEADER]))
         if size > _FRAME_CAP:
             raise Violation("frame too large")
-        end = wire.HEADER + size
+        end = framing.HEADER + size
         if len(self.inbox) < end:
             return None
-        payload = bytes(self.inbox[wire.HEADER : end])
+        payload = bytes(self.inbox[framing.HEADER : end])
         del self.inbox[:end]
         return kind, ident, payload
 
@@ -299,7 +299,7 @@ class _Session:
     # --- moving bytes -------------------------------------------------------------------------
 
     def send(self, end: _End, kind: bytes, ident: bytes, payload: bytes) -> None:
-        end.outbox += wire.pack(kind, ident, payload)
+        end.outbox += framing.pack(kind, ident, payload)
 
     def receive(self, end: _End) -> tuple[bytes, bytes, bytes]:
         """The next frame of ``end``; raises an Ended."""
@@ -315,9 +315,9 @@ class _Session:
         if not end.closed and end.child.poll() is None:
             return
         self.read_available()
-        if len(end.inbox) >= wire.HEADER:
-            _, _, size = wire.unpack_header(bytes(end.inbox[: wire.HEADER]))
-            if len(end.inbox) >= wire.HEADER + size:
+        if len(end.inbox) >= framing.HEADER:
+            _, _, size = framing.unpack_header(bytes(end.inbox[: framing.HEADER]))
+            if len(end.inbox) >= framing.HEADER + size:
                 return
         if end is self.cell:
             raise CellDied
@@ -441,10 +441,10 @@ def _loaded(payload: bytes) -> dict[str, Any] | None:
         return None
     return {
         "token": loaded["token"],
-        "failure": None if failure is None else wire.reported(failure),
+        "failure": None if failure is None else framing.reported(failure),
         "names": names,
-        "denied": wire.texts(loaded.get("denied")),
-        "tricks": wire.texts(loaded.get("tricks")),
+        "denied": framing.texts(loaded.get("denied")),
+        "tricks": framing.texts(loaded.get("tricks")),
     }
 
 

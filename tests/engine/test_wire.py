@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grading.engine import wire
+from grading.engine import framing, wire
 
 
 def no_opaque(*_: Any) -> Any:
@@ -23,7 +23,7 @@ def no_opaque(*_: Any) -> Any:
 
 def travel(value: Any) -> Any:
     node = wire.Encoder(no_opaque).encode(value)
-    return wire.Decoder(no_opaque).decode(wire.loads(wire.dumps(node)))
+    return wire.Decoder(no_opaque).decode(framing.loads(framing.dumps(node)))
 
 
 scalars = (
@@ -127,9 +127,9 @@ def test_a_shared_list_stays_shared_and_a_cycle_stays_a_cycle() -> None:
 def test_a_returned_argument_is_the_same_object_and_its_change_is_told() -> None:
     argument = [3, 1, 2]
     out = wire.Encoder(no_opaque)
-    sent = wire.dumps(out.encode(argument))
+    sent = framing.dumps(out.encode(argument))
     received = wire.Decoder(no_opaque)
-    theirs = received.decode(wire.loads(sent))
+    theirs = received.decode(framing.loads(sent))
     theirs.sort()
     reply = wire.Encoder(no_opaque, received.objects.values())
     node, contents = reply.encode([theirs]), reply.contents(theirs)
@@ -165,22 +165,22 @@ def test_depth_is_capped(depth: int) -> None:
     if depth <= wire.MAX_DEPTH:
         assert travel(value) == value
     else:
-        with pytest.raises(wire.TooLarge):
+        with pytest.raises(framing.TooLarge):
             travel(value)
 
 
 def test_size_is_capped_while_encoding() -> None:
-    with pytest.raises(wire.TooLarge):
-        travel("x" * (wire.MAX_FRAME + 1))
-    with pytest.raises(wire.TooLarge):
+    with pytest.raises(framing.TooLarge):
+        travel("x" * (framing.MAX_FRAME + 1))
+    with pytest.raises(framing.TooLarge):
         travel([["x" * 1000] for _ in range(2000)])
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_json_or_a_wire_error(data: bytes) -> None:
     try:
-        wire.loads(data)
-    except wire.WireError:
+        framing.loads(data)
+    except framing.WireError:
         return
 
 
@@ -196,23 +196,23 @@ nodes = st.recursive(
 @given(nodes)
 def test_any_node_is_a_value_or_a_wire_error(node: Any) -> None:
     def refuse(tag: str, node: Any) -> Any:
-        raise wire.WireError("unknown tag")
+        raise framing.WireError("unknown tag")
 
     try:
         wire.Decoder(refuse).decode(node)
-    except wire.WireError:
+    except framing.WireError:
         return
 
 
 def test_frames_cross_a_pipe_in_pieces() -> None:
     reader, writer = os.pipe()
-    frame = wire.pack(b"Q", b"12345678", b"[1]")
+    frame = framing.pack(b"Q", b"12345678", b"[1]")
     for position in range(len(frame)):
         os.write(writer, frame[position : position + 1])
     os.close(writer)
     try:
-        assert wire.read_frame(reader) == (b"Q", b"12345678", b"[1]")
+        assert framing.read_frame(reader) == (b"Q", b"12345678", b"[1]")
         with pytest.raises(EOFError):
-            wire.read_frame(reader)
+            framing.read_frame(reader)
     finally:
         os.close(reader)
