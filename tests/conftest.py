@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -52,6 +54,38 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("needs the reference data directory ../shared beside the checkout")
     return SHARED
+
+
+REFERENCE_ROWS = {
+    "passk": 109,
+    "invalid": 5,
+    "task_score": 8,
+    "mean_fraction": 1,
+    "aggregate": 24,
+    "aggregate_pooled_trap": 1,
+    "timeout_policy": 4,
+    "ci": 35,
+    "g_pass_at_k": 9,
+    "best_at_k": 6,
+    "variance": 1,
+    "passk_rerun_variance": 6,
+    "paired": 4,
+    "multiple": 4,
+    "win_rate": 2,
+    "rank_range": 3,
+    "mde": 4,
+}
+
+
+@pytest.fixture(scope="session")
+def reference(shared: Path) -> dict[str, list[dict[str, Any]]]:
+    """Rows of exact statistics by kind; fails if rows went missing."""
+    text = (shared / "reference" / "passk.jsonl").read_text(encoding="utf-8")
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in map(json.loads, text.splitlines()):
+        rows.setdefault(row["kind"], []).append(row)
+    assert {kind: len(found) for kind, found in rows.items()} == REFERENCE_ROWS
+    return rows
 
 
 @pytest.fixture(scope="session")

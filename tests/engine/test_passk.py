@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from itertools import combinations
 from math import fsum
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,27 +19,6 @@ from grading.engine.passk import (
     pass_at_k,
     task_score,
 )
-
-EXPECTED_ROWS = {
-    "passk": 109,
-    "invalid": 5,
-    "task_score": 8,
-    "mean_fraction": 1,
-    "aggregate": 24,
-    "aggregate_pooled_trap": 1,
-    "timeout_policy": 4,
-}
-
-
-@pytest.fixture(scope="module")
-def reference(shared: Path) -> dict[str, list[dict[str, Any]]]:
-    """Rows of the reference file by kind; fails if rows went missing."""
-    text = (shared / "reference" / "passk.jsonl").read_text(encoding="utf-8")
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for row in map(json.loads, text.splitlines()):
-        rows.setdefault(row["kind"], []).append(row)
-    assert {kind: len(rows[kind]) for kind in EXPECTED_ROWS} == EXPECTED_ROWS
-    return rows
 
 
 def exact(text: str | None) -> float | None:
