@@ -161,8 +161,10 @@ def _told(failure: dict[str, Any]) -> str:
     """One line for a failure that the cell described."""
     if failure.get("denied"):
         return f"denied: {failure['denied']}"
-    frames = failure.get("frames")
-    line = f" (line {frames[-1][0]})" if _is_frames(frames) and frames else ""
+    frames: Any = failure.get("frames")
+    # Python's own message of a syntax error names the line already.
+    told_line = failure.get("phase") == "compile" or not _is_frames(frames) or not frames
+    line = "" if told_line else f" (line {frames[-1][0]})"
     name, message = failure.get("exception", ""), failure.get("message", "")
     return f"{name}: {message}{line}" if message else f"{name}{line}"
 

@@ -76,6 +76,7 @@ class Site:
             "/submit/": 200,
             "/crashes/": 200,
             "/crashes/?exception=Nothing": 200,
+            "/sandbox/": 200,
             f"/s/{self.done.public_id}/Tidepool-2/0/": 200,
             "/admin/": 200,
             "/admin/grading/benchmark/import/": 200,
