@@ -16,7 +16,9 @@ from __future__ import annotations
 import posix
 import sys
 
-from grading.engine import denylist, framing, inside, wire
+from grading.engine import denylist, framing, inside, kinds
+from grading.engine.decoder import Decoder
+from grading.engine.encoder import Encoder
 from grading.engine.operations import OPERATIONS
 
 TYPE_CHECKING = False
@@ -178,7 +180,7 @@ class Cell:
 
     def reply(self, request: Any) -> Any:
         """``["v", value, changes]``, ``["x", exception, changes]`` or ``["big"]``."""
-        decoder = wire.Decoder(self.resolve)
+        decoder = Decoder(self.resolve)
         objects: list[Any] = []
         before: list[bytes] = []
         try:
@@ -192,7 +194,7 @@ class Cell:
         except BaseException as problem:
             answer = ["x", self.describe(problem, "target")]
         try:
-            encoder = wire.Encoder(self.opaque, objects)
+            encoder = Encoder(self.opaque, objects)
             if answer[0] == "v":
                 answer[1] = encoder.encode(answer[1])
             return [*answer, self.changes(encoder, objects, before)]
@@ -203,10 +205,10 @@ class Cell:
 
     def contents(self, objects: list[Any]) -> list[bytes]:
         """What each numbered argument holds, as bytes: 1, 1.0 and True differ."""
-        encoder = wire.Encoder(self.opaque, objects)
+        encoder = Encoder(self.opaque, objects)
         return [framing.dumps(encoder.contents(value)) for value in objects]
 
-    def changes(self, encoder: wire.Encoder, objects: list[Any], before: list[bytes]) -> Any:
+    def changes(self, encoder: Encoder, objects: list[Any], before: list[bytes]) -> Any:
         """[number, contents] of the arguments that differ from what was received."""
         after = self.contents(objects)
         return [
@@ -224,12 +226,12 @@ class Cell:
             self.handles.append(value)
         return known
 
-    def opaque(self, encoder: wire.Encoder, value: Any) -> Any:
+    def opaque(self, encoder: Encoder, value: Any) -> Any:
         """The node for what is not plain data."""
         cls = type(value)
         self.own_comparison = self.own_comparison or compares_itself(cls)
-        base = wire.data_base(cls)
-        enum = wire.stdlib_class("enum", "Enum")
+        base = kinds.data_base(cls)
+        enum = kinds.loaded_class("enum", "Enum")
         if enum is not None and enum in _mro_of(cls):
             return self.enum_member(encoder, cls, base, value)
         if base is not None:
@@ -238,7 +240,7 @@ class Cell:
             return ["callback", self.callbacks[value]]
         number = self.handle(value)
         if isinstance(value, type):
-            return ["class", number, wire.class_name(value), exception_base(value)]
+            return ["class", number, kinds.class_name(value), exception_base(value)]
         if cls is GENERATOR:
             return ["generator", number]
         if cls is COROUTINE:
@@ -247,22 +249,22 @@ class Cell:
             return ["iterator", number]
         if callable(value):
             return ["function", number]
-        return ["object", number, wire.class_name(cls), hasattr(cls, "__iter__")]
+        return ["object", number, kinds.class_name(cls), hasattr(cls, "__iter__")]
 
-    def enum_member(self, encoder: wire.Encoder, cls: type, base: Any, value: Any) -> Any:
+    def enum_member(self, encoder: Encoder, cls: type, base: Any, value: Any) -> Any:
         get = object.__getattribute__
         name = str.__str__(get(value, "_name_"))
         content = encoder.encode(get(value, "_value_"))
         plain = encoder.base_node(base, value) if base in (int, str) else None
-        return ["enum", self.handle(cls), wire.class_name(cls), name, content, plain]
+        return ["enum", self.handle(cls), kinds.class_name(cls), name, content, plain]
 
-    def data_subclass(self, encoder: wire.Encoder, cls: type, base: type, value: Any) -> Any:
+    def data_subclass(self, encoder: Encoder, cls: type, base: type, value: Any) -> Any:
         fields = cls.__dict__.get("_fields") if base is tuple else None
         if type(fields) is tuple and cls.__bases__ == (tuple,):
             items = [encoder.encode(item) for item in tuple.__iter__(value)]
-            return ["namedtuple", self.handle(cls), wire.class_name(cls), list(fields), *items]
+            return ["namedtuple", self.handle(cls), kinds.class_name(cls), list(fields), *items]
         number = self.handle(value)
-        return ["sub", number, wire.class_name(cls), encoder.base_node(base, value)]
+        return ["sub", number, kinds.class_name(cls), encoder.base_node(base, value)]
 
     def resolve(self, tag: str, node: Any) -> Any:
         """The object of this side that a node from the judge names."""
@@ -275,7 +277,7 @@ class Cell:
         if tag == "program":
             return self.lookup(node[1])
         if tag == "tuple_of":
-            items = [wire.Decoder(self.resolve).decode(item) for item in node[2:]]
+            items = [Decoder(self.resolve).decode(item) for item in node[2:]]
             return tuple.__new__(self.handles[node[1]], items)
         if tag == "member":
             return getattr(self.handles[node[1]], node[2])
@@ -301,7 +303,7 @@ class Cell:
 
     def call_back(self, number: int, args: Any, kwargs: Any) -> Any:
         """Call a function of the judge; serves the requests that this may lead to."""
-        encoder = wire.Encoder(self.opaque)
+        encoder = Encoder(self.opaque)
         request = [number, encoder.encode(args), encoder.encode(kwargs)]
         self.flush()
         self.send(b"C", self.request_id, request)
@@ -312,7 +314,7 @@ class Cell:
             self.serve(kind, ident, payload)
         answer = framing.loads(payload)
         if answer[0] == "v":
-            return wire.Decoder(self.resolve).decode(answer[1])
+            return Decoder(self.resolve).decode(answer[1])
         raised: Any = _builtins.get(answer[1], RuntimeError)
         raise raised(answer[2])
 
@@ -321,7 +323,7 @@ class Cell:
     def describe(self, problem: BaseException, phase: str) -> dict[str, Any]:
         """A failure as data; nothing in it is formatted by the candidate's code unguarded."""
         cls = type(problem)
-        name = wire.class_name(cls)
+        name = kinds.class_name(cls)
         failure = {
             "phase": phase,
             "exception": name,
@@ -346,7 +348,7 @@ class Cell:
     def arguments(self, problem: BaseException) -> Any:
         """Nodes of what the exception was raised with, where that is small plain data."""
         try:
-            encoder = wire.Encoder(self.opaque)
+            encoder = Encoder(self.opaque)
             encoder.size = framing.MAX_FRAME - 2000
             return [encoder.encode(item) for item in _args_of(problem)]
         except BaseException:
@@ -378,12 +380,12 @@ def exception_base(cls: type) -> str:
     """Name of the nearest builtin exception class, or an empty string."""
     if BaseException not in _mro_of(cls):
         return ""
-    names = [wire.class_name(base) for base in _mro_of(cls) if _is_builtin(base)]
+    names = [kinds.class_name(base) for base in _mro_of(cls) if _is_builtin(base)]
     return names[0]
 
 
 def _is_builtin(cls: type) -> bool:
-    return _builtins.get(wire.class_name(cls)) is cls
+    return _builtins.get(kinds.class_name(cls)) is cls
 
 
 def frames(problem: BaseException) -> list[list[Any]]:

@@ -14,7 +14,7 @@ Runs inside the judge; written for Python 3.8.
 
 from __future__ import annotations
 
-from grading.engine import wire
+from grading.engine.decoder import Decoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ class Tape:
         self.exchanges.append(Exchange(request, reply, kept))
         if reply[0] == "big":
             return "big", None
-        decoder = wire.Decoder(self.resolve, objects)
+        decoder = Decoder(self.resolve, objects)
         value = decoder.decode(reply[1]) if reply[0] == "v" else reply[1]
         self._change(decoder, reply[2], objects, kept)
         return reply[0], value
 
-    def _change(self, decoder: wire.Decoder, changes: Any, objects: list[Any], kept: bool) -> None:
+    def _change(self, decoder: Decoder, changes: Any, objects: list[Any], kept: bool) -> None:
         for number, contents in changes:
             container = objects[number]
             if not kept:
@@ -90,14 +90,14 @@ class Tape:
             raise Diverged
         if known.reply[0] == "big":
             return "big", None
-        copies = wire.Decoder(self.resolve)
+        copies = Decoder(self.resolve)
         for node in known.request[1:]:
             copies.decode(node)
         value = copies.decode(known.reply[1]) if known.reply[0] == "v" else known.reply[1]
         for number, contents in known.reply[2]:
             copies.refill(copies.objects[number], contents)
             if known.kept:
-                wire.Decoder(self.resolve, objects).refill(objects[number], contents)
+                Decoder(self.resolve, objects).refill(objects[number], contents)
         return known.reply[0], value
 
     def holds(self, evaluate: Callable[[], bool]) -> bool:

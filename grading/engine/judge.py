@@ -23,7 +23,8 @@ import _ast
 import posix
 import sys
 
-from grading.engine import framing, inside, wire
+from grading.engine import framing, inside
+from grading.engine.encoder import Encoder
 from grading.engine.in_place import Diverged
 from grading.engine.remote import Peer, RemoteFunction
 
@@ -241,7 +242,7 @@ class Judge:
         try:
             number, args, kwargs = self.peer.decode_parts(message)
             value = self.peer.functions[number][0](*args, **kwargs)
-            return ["v", wire.Encoder(self.peer.opaque).encode(value)]
+            return ["v", Encoder(self.peer.opaque).encode(value)]
         except Exception as problem:
             return ["x", type(problem).__name__, str(problem)[:200]]
 
@@ -324,7 +325,7 @@ class Judge:
     def last_call(self) -> str:
         """What the program's last call returned, for the reader; never what was expected."""
         try:
-            shown = framing.dumps(wire.Encoder(self.peer.opaque).encode(self.peer.last))
+            shown = framing.dumps(Encoder(self.peer.opaque).encode(self.peer.last))
             if not self.peer.asked or len(shown) > SHOWN_BYTES:
                 return ""
             return "; the last call returned " + plain(self.peer.last)[:200]

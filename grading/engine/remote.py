@@ -9,7 +9,9 @@ Runs inside the judge; written for Python 3.8.
 
 from __future__ import annotations
 
-from grading.engine import framing, wire
+from grading.engine import framing, kinds
+from grading.engine.decoder import Decoder
+from grading.engine.encoder import Encoder
 from grading.engine.in_place import Tape
 
 TYPE_CHECKING = False
@@ -107,7 +109,7 @@ def items_of(iterator: Remote) -> Iterator[Any]:
         if ended:
             return
         total += len(items)
-        if total >= wire.MAX_ITEMS:
+        if total >= kinds.MAX_ITEMS:
             raise framing.TooLarge("more than 10,000 items")
         count = min(2 * count, 256)
 
@@ -178,7 +180,7 @@ class Peer:
 
     def ask(self, operation: str, *arguments: Any) -> Any:
         """The value that an operation in the cell gives; raises what it raised there."""
-        encoder = wire.Encoder(self.opaque)
+        encoder = Encoder(self.opaque)
         request = [operation, *map(encoder.encode, arguments)]
         self.asked += 1
         kind, value = self.tape.exchange(request, encoder.objects)
@@ -192,12 +194,12 @@ class Peer:
 
     # --- out ---------------------------------------------------------------------------------
 
-    def opaque(self, encoder: wire.Encoder, value: Any) -> Any:
+    def opaque(self, encoder: Encoder, value: Any) -> Any:
         """The node for what is not plain data on this side."""
         node = self.known_node(encoder, value)
         if node is not None:
             return node
-        base = wire.data_base(type(value))
+        base = kinds.data_base(type(value))
         if base is not None:
             return encoder.base_node(base, value)
         if hasattr(type(value), "__next__"):
@@ -206,7 +208,7 @@ class Peer:
             return ["callback", self.function(value, value)]
         raise TypeError("a " + type(value).__name__ + " cannot be passed to the program")
 
-    def known_node(self, encoder: wire.Encoder, value: Any) -> Any:
+    def known_node(self, encoder: Encoder, value: Any) -> Any:
         """The node of something that came from the cell, or None."""
         if isinstance(value, (Remote, EnumMember)):
             return value._node
@@ -254,7 +256,7 @@ class Peer:
         return self.remotes[node[1]]
 
     def decode_parts(self, nodes: Any) -> list[Any]:
-        decoder = wire.Decoder(self.resolve)
+        decoder = Decoder(self.resolve)
         return [decoder.decode(node) for node in nodes]
 
     def named_tuple(self, node: Any) -> Any:

@@ -15,8 +15,9 @@ from pathlib import Path
 _HERE = Path(__file__).resolve().parent
 
 # In the order in which they are to be executed; the last one's main() runs.
-CELL = ("framing", "wire", "confine", "inside", "denylist", "operations", "cell")
-JUDGE = ("framing", "wire", "confine", "inside", "in_place", "remote", "judge")
+_VALUES = ("framing", "kinds", "encoder", "decoder")
+CELL = (*_VALUES, "confine", "inside", "denylist", "operations", "cell")
+JUDGE = (*_VALUES, "confine", "inside", "in_place", "remote", "judge")
 
 BOOT = """
 import builtins, marshal, posix, sys

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grading.engine import framing, wire
+from grading.engine import decoder, framing, kinds
+from grading.engine.decoder import Decoder
+from grading.engine.encoder import Encoder
 
 
 def no_opaque(*_: Any) -> Any:
@@ -22,8 +24,8 @@ def no_opaque(*_: Any) -> Any:
 
 
 def travel(value: Any) -> Any:
-    node = wire.Encoder(no_opaque).encode(value)
-    return wire.Decoder(no_opaque).decode(framing.loads(framing.dumps(node)))
+    node = Encoder(no_opaque).encode(value)
+    return Decoder(no_opaque).decode(framing.loads(framing.dumps(node)))
 
 
 scalars = (
@@ -126,14 +128,14 @@ def test_a_shared_list_stays_shared_and_a_cycle_stays_a_cycle() -> None:
 
 def test_a_returned_argument_is_the_same_object_and_its_change_is_told() -> None:
     argument = [3, 1, 2]
-    out = wire.Encoder(no_opaque)
+    out = Encoder(no_opaque)
     sent = framing.dumps(out.encode(argument))
-    received = wire.Decoder(no_opaque)
+    received = Decoder(no_opaque)
     theirs = received.decode(framing.loads(sent))
     theirs.sort()
-    reply = wire.Encoder(no_opaque, received.objects.values())
+    reply = Encoder(no_opaque, received.objects.values())
     node, contents = reply.encode([theirs]), reply.contents(theirs)
-    back = wire.Decoder(no_opaque, out.objects)
+    back = Decoder(no_opaque, out.objects)
     assert back.decode(node)[0] is argument
     back.refill(argument, contents)
     assert argument == [1, 2, 3]
@@ -152,7 +154,7 @@ def test_subclasses_travel_as_their_base_data_whatever_their_methods_say() -> No
 
         __len__ = __iter__
 
-    encoder = wire.Encoder(no_opaque)
+    encoder = Encoder(no_opaque)
     assert encoder.base_node(int, Liar(7)) == 7
     assert encoder.base_node(list, Long([1, 2])) == ["list", 0, 1, 2]
 
@@ -162,7 +164,7 @@ def test_depth_is_capped(depth: int) -> None:
     value: Any = 1
     for _ in range(depth):
         value = [value]
-    if depth <= wire.MAX_DEPTH:
+    if depth <= kinds.MAX_DEPTH:
         assert travel(value) == value
     else:
         with pytest.raises(framing.TooLarge):
@@ -187,7 +189,8 @@ def test_any_bytes_are_json_or_a_wire_error(data: bytes) -> None:
 nodes = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 40) | st.floats() | st.text(max_size=4),
     lambda inner: st.lists(
-        st.sampled_from([*wire._FILLERS, *wire._BUILDERS, "ref", "handle"]) | inner, max_size=5
+        st.sampled_from([*decoder._FILLERS, *decoder._BUILDERS, "ref", "handle"]) | inner,
+        max_size=5,
     ),
     max_leaves=12,
 )
@@ -199,7 +202,7 @@ def test_any_node_is_a_value_or_a_wire_error(node: Any) -> None:
         raise framing.WireError("unknown tag")
 
     try:
-        wire.Decoder(refuse).decode(node)
+        Decoder(refuse).decode(node)
     except framing.WireError:
         return
 
