@@ -16,42 +16,26 @@ from __future__ import annotations
 import posix
 import sys
 
-from grading.engine import denylist, framing, inside, kinds
+from grading.engine import denylist, framing, inside, kinds, loading
 from grading.engine.decoder import Decoder
 from grading.engine.encoder import Encoder
 from grading.engine.operations import OPERATIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from grading.engine.operations import Pending
 
-FILE_NAME = "program.py"
 MODULE_NAME = "program"
 NO_ID = b"\0" * 8
-MESSAGE_LENGTH = 500
 MAX_NAMES = 2_000
 
 _mro_of: Any = type.__dict__["__mro__"].__get__
-_traceback_of = BaseException.__dict__["__traceback__"].__get__
 _args_of = BaseException.__dict__["args"].__get__
 _dict_of: Any = type.__dict__["__dict__"].__get__
 _builtins = dict(__builtins__ if isinstance(__builtins__, dict) else vars(__builtins__))
-_shared_builtins = sys.modules["builtins"].__dict__
 _COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__")
-
-
-def safe_text(function: Callable[[], Any], limit: int = MESSAGE_LENGTH) -> str:
-    """What ``function`` returns as plain text, cut; empty when it raises or is no text."""
-    try:
-        text = function()
-        if not isinstance(text, str):
-            return ""
-        return str.__getitem__(text, slice(limit))
-    except BaseException:
-        return ""
 
 
 class Cell:
@@ -85,7 +69,7 @@ class Cell:
         self.send(b"U", NO_ID, None)
         order = framing.loads(framing.read_frame(self.source)[2])
         inside.set_limits(order["limits"])
-        self.policy = denylist.Policy(order["denied"], order["allow_processes"], library())
+        self.policy = denylist.Policy(order["denied"], order["allow_processes"], loading.library())
         failure = self.load(order["code"])
         self.flush()
         self.send(
@@ -117,31 +101,17 @@ class Cell:
     def load(self, text: str) -> Any:
         """Compile and execute; the failure as a dict, or None."""
         try:
-            code = compile(text, FILE_NAME, "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as problem:
+            code = loading.compiled(text)
+        except loading.COMPILE_PROBLEMS as problem:
             return self.describe(problem, "compile")
-        module = type(sys)(MODULE_NAME)
-        module.__file__ = FILE_NAME
-        # What linecache and inspect ask for the source of a file that is on no disk.
-        module.__loader__ = Source(text)  # type: ignore[assignment]
-        names: Any = dict(_builtins)
-        names["__import__"] = self.seeding_import
-        module.__dict__["__builtins__"] = self.names_given = names
-        sys.modules[MODULE_NAME] = module
-        self.module = module
+        self.module = loading.new_module(MODULE_NAME, text, self.policy.guarded_import)
+        self.names_given = self.module.__dict__["__builtins__"]
         self.policy.install()
         try:
-            exec(code, module.__dict__)
+            exec(code, self.module.__dict__)
         except BaseException as problem:
             return self.describe(problem, "import")
         return None
-
-    def seeding_import(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        module = self.policy.guarded_import(name, *args, **kwargs)
-        if name == "random" and not getattr(self, "seeded", False):
-            self.seeded = True
-            sys.modules["random"].seed(0)
-        return module
 
     def names(self) -> list[list[Any]]:
         """[name, kind] of what the module defines: ``f`` callable, ``c`` class, ``v`` value."""
@@ -169,12 +139,7 @@ class Cell:
     def tricks(self) -> list[str]:
         """Signs of a program made to fool its grader; see :class:`outcome.Trick`."""
         found = ["own comparison"] if self.own_comparison else []
-        if any(
-            found_in.get(name) is not function
-            for found_in in (_shared_builtins, self.names_given)
-            for name, function in _builtins.items()
-            if name != "__import__" and callable(function)
-        ):
+        if loading.has_patched_builtins(self.names_given):
             found.append("patched builtins")
         return found
 
@@ -323,26 +288,10 @@ class Cell:
     def describe(self, problem: BaseException, phase: str) -> dict[str, Any]:
         """A failure as data; nothing in it is formatted by the candidate's code unguarded."""
         cls = type(problem)
-        name = kinds.class_name(cls)
-        failure = {
-            "phase": phase,
-            "exception": name,
-            "class": None if _builtins.get(name) is cls else self.handle(cls),
-            "base": exception_base(cls),
-            "message": safe_text(lambda: str(problem)),
-            "args": self.arguments(problem),
-            "denied": "",
-            "frames": [],
-        }
-        try:
-            if cls is ImportError and problem.args[:1] == ("denied",):
-                failure["denied"] = safe_text(lambda: problem.name)  # type: ignore[attr-defined]
-            if phase == "compile":
-                failure["frames"] = [[int(problem.lineno), ""]]  # type: ignore[attr-defined]
-            else:
-                failure["frames"] = frames(problem)
-        except BaseException:  # an exception class may lie about anything
-            pass
+        failure = loading.described(problem, phase)
+        failure["class"] = None if _is_builtin(cls) else self.handle(cls)
+        failure["base"] = exception_base(cls)
+        failure["args"] = self.arguments(problem)
         return failure
 
     def arguments(self, problem: BaseException) -> Any:
@@ -355,23 +304,13 @@ class Cell:
             return []
 
 
-class Source:
-    """The part of a loader that linecache asks for."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def get_source(self, name: str) -> str:
-        return self.text
-
-
 def compares_itself(cls: type) -> bool:
     """Whether the program's own text says how instances compare, or when they are true."""
     for base in _mro_of(cls):
         content = _dict_of(base)
         for name in _COMPARISONS:
             function = content.get(name)
-            if type(function) is FUNCTION and function.__code__.co_filename == FILE_NAME:
+            if type(function) is FUNCTION and function.__code__.co_filename == loading.FILE_NAME:
                 return True
     return False
 
@@ -388,19 +327,6 @@ def _is_builtin(cls: type) -> bool:
     return _builtins.get(kinds.class_name(cls)) is cls
 
 
-def frames(problem: BaseException) -> list[list[Any]]:
-    """[line, function] of the program's own frames, innermost last; at most the last ten."""
-    found: list[list[Any]] = []
-    step = _traceback_of(problem)
-    while step is not None:
-        code = step.tb_frame.f_code
-        if code.co_filename == FILE_NAME:
-            found.append([step.tb_lineno, code.co_name[:100]])
-            del found[:-10]
-        step = step.tb_next
-    return found
-
-
 def _generator() -> Any:
     yield
 
@@ -414,7 +340,7 @@ _unused = _coroutine()
 COROUTINE = type(_unused)
 _unused.close()
 
-FUNCTION = type(safe_text)
+FUNCTION = type(compares_itself)
 
 
 def steps(step: Any) -> Any:
@@ -429,16 +355,11 @@ def steps(step: Any) -> Any:
 # --- start -------------------------------------------------------------------------------------
 
 
-def library() -> list[str]:
-    """Directories of the standard library and of installed packages."""
-    return [path for path in sys.path if path] + [sys.base_prefix + "/lib", sys.prefix + "/lib"]
-
-
 def main() -> None:
     source, sink = inside.take_descriptors()
     inside.confine(source)
     inside.prepare_interpreter()
-    sys.argv = [FILE_NAME]
+    sys.argv = [loading.FILE_NAME]
     try:
         Cell(source, sink).run()
     except EOFError:

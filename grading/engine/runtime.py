@@ -16,7 +16,7 @@ _HERE = Path(__file__).resolve().parent
 
 # In the order in which they are to be executed; the last one's main() runs.
 _VALUES = ("framing", "kinds", "encoder", "decoder")
-CELL = (*_VALUES, "confine", "inside", "denylist", "operations", "cell")
+CELL = (*_VALUES, "confine", "inside", "denylist", "operations", "loading", "cell")
 JUDGE = (*_VALUES, "confine", "inside", "in_place", "remote", "judge")
 
 BOOT = """
