@@ -88,7 +88,7 @@ def has_patched_builtins(given: dict[str, Any]) -> bool:
 
 def described(problem: BaseException, phase: str) -> dict[str, Any]:
     """A failure as data; nothing in it is formatted by the program's code unguarded."""
-    failure = {
+    failure: dict[str, Any] = {
         "phase": phase,
         "exception": class_name(type(problem)),
         "message": safe_text(lambda: str(problem)),
