@@ -23,6 +23,7 @@ ALLOWED_HOSTS = env.words("EVALSITE_ALLOWED_HOSTS", ("127.0.0.1", "localhost", "
 # Whether people off this host can reach the site; `manage.py up --host` says so, too.
 FOR_OTHERS = env.flag("EVALSITE_FOR_OTHERS") or not all(map(is_loopback, ALLOWED_HOSTS))
 ALLOW_UNSAFE = env.flag("EVALSITE_ALLOW_UNSAFE")
+VERDICT_CACHE = env.flag("EVALSITE_VERDICT_CACHE", default=True)
 CSRF_TRUSTED_ORIGINS = env.words("EVALSITE_TRUSTED_ORIGINS")
 # Set where a proxy in front of the site speaks HTTPS to its visitors.
 HTTPS = env.flag("EVALSITE_HTTPS")

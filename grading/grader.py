@@ -7,20 +7,23 @@ import os
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 from django.conf import settings
 
 from evalsite import env
+from grading import verdict_cache
 from grading.benchmarks import engine_task
 from grading.engine import canary
 from grading.engine.child import conceal
-from grading.engine.grade import grade
+from grading.engine.grade import grade_program
 from grading.engine.isolation.findings import UNSAFE_FIX
 from grading.engine.limits import affordable_address_space
 from grading.engine.outcome import Verdict
+from grading.engine.program import Program, build_program
 from grading.engine.sandbox import Sandbox
-from grading.engine.task import Format, Generation
+from grading.engine.task import Format, Generation, Task
 from grading.models import Sample
 
 CANARY_S = 10.0
@@ -69,10 +72,26 @@ def check() -> None:
         _checked[:] = struct.pack("d", now)
 
 
-def grade_sample(sample_id: int, tick: Callable[[], None]) -> Verdict:
-    """Run a sample; ``tick`` is called about every second meanwhile. Raises PlatformError."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A sample's program, ready to run; ``key`` as in :mod:`grading.verdict_cache`."""
+
+    task: Task
+    program: Program
+    key: str
+
+
+def prepare(sample_id: int) -> Prepared:
+    """Read a sample and build its program."""
     samples = Sample.objects.select_related("generation", "task__version__benchmark")
     sample = samples.get(pk=sample_id)
+    task = engine_task(sample.task)
     stored = sample.generation
-    generation = Generation(stored.text, Format(stored.format))
-    return grade(engine_task(sample.task), generation, sandbox(), tick=tick)
+    program = build_program(task, Generation(stored.text, Format(stored.format)))
+    key = verdict_cache.run_key(sample.task_id, task, program.text, sandbox())
+    return Prepared(task, program, key)
+
+
+def run(prepared: Prepared, tick: Callable[[], None]) -> Verdict:
+    """Run a program; ``tick`` is called about every second meanwhile. Raises PlatformError."""
+    return grade_program(prepared.task, prepared.program, sandbox(), tick=tick)

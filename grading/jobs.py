@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from evalsite import queueing
-from grading import benchmarks, chunks, grader, references, verdicts
+from grading import benchmarks, chunks, grader, references, verdict_cache, verdicts
 from grading.engine.outcome import PlatformError
 from grading.models import BenchmarkVersion
 
@@ -51,13 +51,17 @@ def _grade_sample(lease: chunks.Lease, sample_id: int) -> bool:
     """Was a verdict recorded?"""
     if not chunks.begin(lease, sample_id):
         return False
+    prepared = grader.prepare(sample_id)
+    if known := verdict_cache.find(prepared.key):
+        extraction = prepared.program.extraction
+        return verdicts.repeat(sample_id, lease.token, known, extraction, lease.worker)
     try:
-        verdict = grader.grade_sample(sample_id, _renewing(lease))
+        verdict = grader.run(prepared, _renewing(lease))
     except PlatformError as problem:
         log.error("sample %s: platform failure: %s", sample_id, problem)
         verdicts.record_platform_failure(sample_id, lease.token, str(problem))
         return False
-    return verdicts.record(sample_id, lease.token, verdict, lease.worker)
+    return verdicts.record(sample_id, lease.token, verdict, lease.worker, prepared.key)
 
 
 def _renewing(lease: chunks.Lease) -> Callable[[], None]:

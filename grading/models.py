@@ -301,7 +301,7 @@ class Generation(models.Model):
 
 
 class Attempt(models.Model):
-    """One run of a sample; never changed once written."""
+    """One run of a sample, or the verdict of an equal run; never changed once written."""
 
     class Kind(models.TextChoices):
         FIRST = "first"
@@ -335,13 +335,29 @@ class Attempt(models.Model):
     grader_version = models.PositiveIntegerField()
     worker = models.CharField(max_length=120)
     created_at = models.DateTimeField(default=timezone.now)
+    run_key = models.CharField(
+        max_length=64, blank=True, help_text="SHA-256 of all that decides the verdict"
+    )
+    repeats = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="repeated_by",
+        help_text="The run whose verdict this is; empty where the program was run for it",
+    )
 
     class Meta:
         ordering = ["sample", "number"]
         constraints = [
             models.UniqueConstraint(fields=["sample", "number"], name="one_attempt_per_number"),
         ]
-        indexes = [models.Index(fields=["outcome", "-created_at"])]
+        indexes = [
+            models.Index(fields=["outcome", "-created_at"]),
+            models.Index(
+                fields=["run_key"], name="own_runs", condition=models.Q(repeats__isnull=True)
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.sample} attempt {self.number}: {self.outcome}"

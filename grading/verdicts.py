@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
 from grading import chunks
-from grading.engine.outcome import Label, Outcome, Verdict
+from grading.engine.outcome import Extraction, Label, Outcome, Verdict
 from grading.models import Attempt, AttemptText, Chunk, Sample, TaskScore
 
 # What PostgreSQL's text refuses.
@@ -19,7 +20,9 @@ EXCEPTION_CHARACTERS = 120
 
 
 @transaction.atomic
-def record(sample_id: int, chunk_token: str, verdict: Verdict, worker: str) -> bool:
+def record(
+    sample_id: int, chunk_token: str, verdict: Verdict, worker: str, run_key: str = ""
+) -> bool:
     """Store a verdict: attempt, sample and task score in one transaction.
 
     Only the holder of the chunk's lease may, and only once: returns False, changing nothing, when
@@ -28,12 +31,30 @@ def record(sample_id: int, chunk_token: str, verdict: Verdict, worker: str) -> b
     sample = _claimed(sample_id, chunk_token).first()
     if sample is None:
         return False
-    attempt = _store_attempt(sample, verdict, worker)
-    Sample.objects.filter(pk=sample_id).update(
+    _decide(sample, _store_attempt(sample, verdict, worker, run_key))
+    return True
+
+
+@transaction.atomic
+def repeat(
+    sample_id: int, chunk_token: str, run: Attempt, extraction: Extraction, worker: str
+) -> bool:
+    """Store the verdict of an equal run as an attempt that names it; otherwise as `record`.
+
+    ``run`` with its text; ``extraction`` is how this sample's own generation came to the program.
+    """
+    sample = _claimed(sample_id, chunk_token).first()
+    if sample is None:
+        return False
+    _decide(sample, _copy_attempt(sample, run, extraction, worker))
+    return True
+
+
+def _decide(sample: Sample, attempt: Attempt) -> None:
+    Sample.objects.filter(pk=sample.pk).update(
         state=Sample.State.DONE, started_at=None, current_attempt=attempt
     )
     recompute(sample.submission_id, sample.task_id)
-    return True
 
 
 @transaction.atomic
@@ -89,12 +110,39 @@ def _claimed(sample_id: int, chunk_token: str) -> QuerySet[Sample]:
     )
 
 
-def _store_attempt(sample: Sample, verdict: Verdict, worker: str) -> Attempt:
+def _copy_attempt(sample: Sample, run: Attempt, extraction: Extraction, worker: str) -> Attempt:
+    facts = {
+        field.attname: getattr(run, field.attname)
+        for field in Attempt._meta.concrete_fields
+        if not field.primary_key
+    }
+    facts |= {
+        **_place(sample),
+        "repeats_id": run.pk,
+        "worker": worker,
+        "created_at": timezone.now(),
+    }
+    attempt = Attempt.objects.create(**facts)
+    texts = {
+        field.attname: getattr(run.text, field.attname)
+        for field in AttemptText._meta.concrete_fields
+        if not field.primary_key
+    }
+    AttemptText.objects.create(attempt=attempt, **(texts | {"extraction": asdict(extraction)}))
+    return attempt
+
+
+def _place(sample: Sample) -> dict[str, Any]:
+    """Which attempt of the sample comes next."""
     last = sample.attempts.aggregate(last=Max("number"))["last"] or 0
+    kind = Attempt.Kind.RETRY if sample.losses else Attempt.Kind.FIRST
+    return {"sample_id": sample.pk, "number": last + 1, "kind": kind}
+
+
+def _store_attempt(sample: Sample, verdict: Verdict, worker: str, run_key: str) -> Attempt:
     attempt = Attempt.objects.create(
-        sample=sample,
-        number=last + 1,
-        kind=Attempt.Kind.RETRY if sample.losses else Attempt.Kind.FIRST,
+        **_place(sample),
+        run_key=run_key,
         outcome=verdict.outcome.value,
         passed=verdict.passed,
         total=verdict.total,

@@ -42,7 +42,16 @@ def grade(
 
     Never raises for what a candidate or a task does; PlatformError when the platform fails.
     """
-    program = build_program(task, generation)
+    return grade_program(task, build_program(task, generation), sandbox, tick)
+
+
+def grade_program(
+    task: Task,
+    program: Program,
+    sandbox: Sandbox,
+    tick: Callable[[], None] | None = None,
+) -> Verdict:
+    """Grade the program of a generation; otherwise as :func:`grade`."""
     limits = Limits(
         timeout_s=task.timeout_s,
         address_space_bytes=sandbox.address_space_limit,

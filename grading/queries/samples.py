@@ -87,10 +87,21 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnRun:
+    """Where the run stands whose verdict another sample shares."""
+
+    public_id: str
+    task_slug: str
+    index: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class SampleView:
     """One sample with the attempt to be shown; ``attempt`` None while it has none.
 
-    ``open`` tells whether targets, output and messages may be shown to this viewer.
+    ``open`` tells whether targets, output and messages may be shown to this viewer; ``repeats``
+    is the run whose verdict the attempt is, where this viewer may see that one.
     """
 
     sample: Sample
@@ -100,6 +111,7 @@ class SampleView:
     generation: str
     format: str
     attempt: Attempt | None
+    repeats: OwnRun | None
     history: list[History]
     program: str
     targets: list[TargetLine]
@@ -141,8 +153,16 @@ def sample_or_404(submission: Submission, task_slug: str, index: int) -> Sample:
     )
 
 
-def sample_view(sample: Sample, open_: bool, attempt_number: int | None = None) -> SampleView:
-    """The attempt asked for, else the current one; six queries."""
+def sample_view(
+    sample: Sample,
+    open_: bool,
+    visible: QuerySet[Submission],
+    attempt_number: int | None = None,
+) -> SampleView:
+    """The attempt asked for, else the current one; six queries, and one for a repeated verdict.
+
+    ``visible`` are the submissions that the viewer may see.
+    """
     history = _history(sample)
     text = _attempt_text(sample, attempt_number)
     attempt = text.attempt if text else None
@@ -156,6 +176,7 @@ def sample_view(sample: Sample, open_: bool, attempt_number: int | None = None) 
         generation=generation.text,
         format=generation.format,
         attempt=attempt,
+        repeats=_own_run(attempt, visible),
         history=history,
         program=text.program if text else "",
         targets=_targets(sample.task, text) if open_ else [],
@@ -184,6 +205,16 @@ def _attempt_text(sample: Sample, number: int | None) -> AttemptText | None:
     if sample.current_attempt_id is None:
         return None
     return texts.filter(attempt=sample.current_attempt_id).first()
+
+
+def _own_run(attempt: Attempt | None, visible: QuerySet[Submission]) -> OwnRun | None:
+    if attempt is None or attempt.repeats_id is None:
+        return None
+    runs = Attempt.objects.filter(pk=attempt.repeats_id, sample__submission__in=visible)
+    place = runs.values_list(
+        "sample__submission__public_id", "sample__task__slug", "sample__index", "number"
+    ).first()
+    return OwnRun(*place) if place else None
 
 
 def _targets(task: Task, text: AttemptText | None) -> list[TargetLine]:

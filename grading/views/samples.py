@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from grading.models import Sample
-from grading.permissions import sees_targets, submission_or_404
+from grading.permissions import sees_targets, submission_or_404, visible_submissions
 from grading.queries import samples as queries
 
 
@@ -19,7 +19,9 @@ def sample(request: HttpRequest, public_id: str, task_slug: str, index: int) -> 
     context = {
         "submission": found,
         "benchmark": found.version.benchmark,
-        "view": queries.sample_view(row, open_, _attempt_number(request)),
+        "view": queries.sample_view(
+            row, open_, visible_submissions(request.user), _attempt_number(request)
+        ),
         "case_name": _case_name(row),
         "own_policies": queries.has_own_policies(found.version.benchmark),
     }

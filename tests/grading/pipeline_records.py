@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import signal
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -106,6 +107,13 @@ def work(name: str = "w0-1") -> None:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+def unstarted_sandbox() -> Any:
+    """What records of a run are made of, for runs that never happen."""
+    return SimpleNamespace(
+        python_version="3.11.7", tier="bwrap", hardening=["seccomp"], address_space_limit=None
+    )
 
 
 def verdict(outcome: Outcome = Outcome.PASS, passed: int = 3, **changes: Any) -> Verdict:

@@ -18,6 +18,7 @@ import pytest
 import redis
 from django.db import connections
 from django.utils import timezone
+from pytest_django import Settings
 from rq.timeouts import BaseTimeoutException
 
 from evalsite import queueing
@@ -25,7 +26,13 @@ from grading import chunks, grader, jobs, sweep
 from grading.engine import canary
 from grading.engine.outcome import Outcome, PlatformError, Verdict
 from grading.models import Attempt, Chunk, Sample, TaskScore
-from tests.grading.pipeline_records import age_chunks, stored_submission, verdict, work
+from tests.grading.pipeline_records import (
+    age_chunks,
+    stored_submission,
+    unstarted_sandbox,
+    verdict,
+    work,
+)
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -36,13 +43,16 @@ Grade = Callable[..., Verdict]
 
 
 @pytest.fixture
-def use_grade(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grade], None]:
-    """Replace the engine's ``grade``, with a sandbox that is never started."""
-    monkeypatch.setattr(grader, "sandbox", object)
-    monkeypatch.setattr(grader, "engine_task", lambda task: task)
+def use_grade(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Callable[[Grade], None]:
+    """Replace the engine's ``grade_program``, with a sandbox that is never started.
+
+    Every sample is run, whatever was run before.
+    """
+    settings.VERDICT_CACHE = False
+    monkeypatch.setattr(grader, "sandbox", unstarted_sandbox)
     monkeypatch.setattr(canary, "check", lambda sandbox: None)
     grader._checked[:] = bytes(8)
-    return lambda grade: monkeypatch.setattr(grader, "grade", grade)
+    return lambda grade: monkeypatch.setattr(grader, "grade_program", grade)
 
 
 @pytest.fixture

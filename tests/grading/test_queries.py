@@ -166,12 +166,14 @@ def test_neighbours_are_the_nearest_failing_samples(rosa: Any) -> None:
 
     done = web_records.submission(web_records.benchmark(), rosa, judge)
     sample = samples.sample_or_404(done, "Tidepool-1", 1)
-    view = samples.sample_view(sample, True)
+    view = samples.sample_view(sample, True, Submission.objects.all())
     assert (view.previous, view.next) == (
         samples.Neighbour("Tidepool-0", 0),
         samples.Neighbour("Tidepool-2", 0),
     )
-    first = samples.sample_view(samples.sample_or_404(done, "Tidepool-0", 0), True)
+    first = samples.sample_view(
+        samples.sample_or_404(done, "Tidepool-0", 0), True, Submission.objects.all()
+    )
     assert first.previous is None
 
 
@@ -180,7 +182,9 @@ def test_targets_that_were_never_asked_are_shown_as_such(rosa: Any) -> None:
     unreached = replace(second, true=False, detail=samples.NOT_REACHED)
     cut = verdict(Outcome.TIMEOUT, targets=[first, unreached])
     done = web_records.submission(web_records.benchmark(), rosa, lambda task, index: cut)
-    view = samples.sample_view(samples.sample_or_404(done, "Tidepool-0", 0), True)
+    view = samples.sample_view(
+        samples.sample_or_404(done, "Tidepool-0", 0), True, Submission.objects.all()
+    )
     assert [target.true for target in view.targets] == [True, None, None]
 
 

@@ -1,0 +1,52 @@
+"""Verdicts that are known already: the same program on the same task under the same conditions.
+
+Of several samples for a task a quarter to two fifths are the same program. A verdict is reused
+within one benchmark version only, and only while all runs of that program agree: one that comes
+out now so, now so, is run every time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+
+from django.conf import settings
+
+from grading.engine.outcome import GRADER_VERSION
+from grading.engine.sandbox import Sandbox
+from grading.engine.task import Task
+from grading.models import Attempt
+
+# The host may have ended it for its own reasons, such as a lack of memory.
+HOSTS_DOING = "killed by SIGKILL"
+
+
+def run_key(task_pk: int, task: Task, program: str, sandbox: Sandbox) -> str:
+    """SHA-256, in hex, of all that decides a verdict but chance.
+
+    The task's row stands for its benchmark version, ``task`` for the targets and policies in
+    force, ``sandbox`` for interpreter, tier, hardening and memory.
+    """
+    decisive = [
+        task_pk,
+        asdict(task),
+        program,
+        GRADER_VERSION,
+        sandbox.python_version,
+        sandbox.tier,
+        sandbox.hardening,
+        sandbox.address_space_limit,
+    ]
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode("ascii")).hexdigest()
+
+
+def find(key: str) -> Attempt | None:
+    """The newest run under this key; None where there is none, or where its runs disagree."""
+    if not settings.VERDICT_CACHE:
+        return None
+    runs = Attempt.objects.filter(run_key=key, repeats=None).exclude(detail=HOSTS_DOING)
+    found = list(runs.select_related("text").order_by("-pk"))
+    if len({(run.outcome, run.passed) for run in found}) != 1:
+        return None
+    return found[0]

@@ -1,0 +1,180 @@
+"""Verdicts of equal runs are shared, and nothing but equal runs counts as equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from pytest_django import Settings
+
+from grading import chunks, grader, jobs, verdict_cache, verdicts
+from grading.engine import canary
+from grading.engine.outcome import Extraction, Outcome, Verdict
+from grading.engine.task import Task
+from grading.models import Attempt, Submission, TaskScore
+from tests.grading.pipeline_records import (
+    PASSING,
+    first_lease,
+    stored_submission,
+    unstarted_sandbox,
+    verdict,
+)
+
+pytestmark = pytest.mark.django_db
+FENCED = f"```python\n{PASSING}```\n"
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Programs that were run, each as a pass of all three targets."""
+    done: list[str] = []
+
+    def run(task: Task, program: Any, *_: Any, **__: Any) -> Verdict:
+        done.append(program.text)
+        return verdict(program=program.text, extraction=program.extraction)
+
+    monkeypatch.setattr(grader, "sandbox", unstarted_sandbox)
+    monkeypatch.setattr(canary, "check", lambda sandbox: None)
+    monkeypatch.setattr(grader, "grade_program", run)
+    grader._checked[:] = bytes(8)
+    return done
+
+
+def graded(submission: Submission) -> list[Attempt]:
+    for chunk in submission.chunks.order_by("position"):
+        chunks.ring(chunk.pk)
+        jobs.grade_chunk(chunk.pk)
+    return list(Attempt.objects.filter(sample__submission=submission).order_by("pk"))
+
+
+def test_an_equal_program_is_not_run_again(runs: list[str]) -> None:
+    submission = stored_submission(tasks=2, per_task=3)
+    changed = submission.samples.order_by("task", "index")[1].generation
+    changed.text = FENCED
+    changed.save()
+    attempts = graded(submission)
+    assert runs == [PASSING, PASSING]
+    by_task = [[one for one in attempts if one.sample.task.position == at] for at in (0, 1)]
+    for first, *others in by_task:
+        assert first.repeats is None
+        assert [one.repeats for one in others] == [first, first]
+        assert all(one.text.targets == first.text.targets for one in others)
+    fenced = Attempt.objects.get(sample=changed.sample)
+    assert fenced.text.extraction["rule"] != by_task[0][0].text.extraction["rule"]
+    assert [score.c for score in TaskScore.objects.all()] == [3, 3]
+
+
+def test_the_setting_turns_it_off(runs: list[str], settings: Settings) -> None:
+    settings.VERDICT_CACHE = False
+    attempts = graded(stored_submission(tasks=1, per_task=3))
+    assert len(runs) == 3
+    assert [one.repeats for one in attempts] == [None] * 3
+
+
+def test_another_submission_shares_within_the_version_only(runs: list[str]) -> None:
+    first = stored_submission(tasks=1, per_task=1)
+    graded(first)
+    again = stored_submission(tasks=1, per_task=1)
+    again.samples.update(task=first.samples.get().task)
+    (repeated,) = graded(again)
+    assert repeated.repeats is not None and repeated.repeats.sample.submission == first
+    graded(stored_submission(tasks=1, per_task=1))
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"task_pk": 2},
+        {"program": PASSING + "\n"},
+        {"task": replace(Task(("add(1, 2) == 3",)), timeout_s=4.0)},
+        {"task": Task(("add(1, 2) == 4",))},
+        {"task": replace(Task(("add(1, 2) == 3",)), in_place=True)},
+        {"task": replace(Task(("add(1, 2) == 3",)), denylist=())},
+        {"sandbox": {"tier": "rlimit"}},
+        {"sandbox": {"hardening": []}},
+        {"sandbox": {"python_version": "3.13.0"}},
+        {"sandbox": {"address_space_limit": 1 << 30}},
+    ],
+)
+def test_whatever_decides_a_verdict_is_in_the_key(changed: dict[str, Any]) -> None:
+    facts: dict[str, Any] = {
+        "task_pk": 1,
+        "task": Task(("add(1, 2) == 3",)),
+        "program": PASSING,
+        "sandbox": unstarted_sandbox(),
+    }
+    before = verdict_cache.run_key(**facts)
+    assert before == verdict_cache.run_key(**facts)
+    if "sandbox" in changed:
+        changed = {"sandbox": SimpleNamespace(**(vars(unstarted_sandbox()) | changed["sandbox"]))}
+    assert before != verdict_cache.run_key(**(facts | changed))
+
+
+def test_hostile_programs_have_keys() -> None:
+    texts = ["\ud800", "\0", "\N{SNOWMAN}", ""]
+    task = Task(("f() == 1",))
+    keys = {verdict_cache.run_key(1, task, text, unstarted_sandbox()) for text in texts}
+    assert len(keys) == len(texts)
+
+
+@pytest.mark.parametrize(
+    ("second", "reused"),
+    [
+        (verdict(), True),
+        (verdict(Outcome.ASSERTION_FAIL, passed=2), False),
+        (verdict(Outcome.TIMEOUT, passed=0), False),
+    ],
+)
+def test_runs_that_disagree_are_run_again(second: Verdict, reused: bool) -> None:
+    store(lambda: verdict())
+    store(lambda: second)
+    assert (verdict_cache.find("key") is not None) is reused
+
+
+def test_what_the_host_may_have_killed_is_run_again() -> None:
+    store(lambda: verdict(Outcome.ERROR, passed=0, detail="killed by SIGKILL"))
+    assert verdict_cache.find("key") is None
+
+
+def store(ruling: Callable[[], Verdict]) -> Attempt:
+    """One sample with a run of its own under the key ``key``."""
+    lease = first_lease(stored_submission(tasks=1, per_task=1))
+    (sample_id,) = chunks.queued_samples(lease)
+    assert chunks.begin(lease, sample_id)
+    assert verdicts.record(sample_id, lease.token, ruling(), lease.worker, "key")
+    return Attempt.objects.get(sample=sample_id)
+
+
+def test_only_the_holder_of_the_lease_may_repeat() -> None:
+    run = store(lambda: verdict())
+    lease = first_lease(stored_submission(tasks=1, per_task=1))
+    (sample_id,) = chunks.queued_samples(lease)
+    extraction = Extraction("whole", None, 0)
+    assert not verdicts.repeat(sample_id, "another", run, extraction, "w1-1")
+    assert verdicts.repeat(sample_id, lease.token, run, extraction, "w1-1")
+    assert not verdicts.repeat(sample_id, lease.token, run, extraction, "w1-1")
+
+
+@pytest.mark.parametrize("visibility", ["public", "private"])
+def test_the_page_names_the_run_to_those_who_may_see_it(
+    runs: list[str], client: Client, visibility: str
+) -> None:
+    first = stored_submission(tasks=1, per_task=1)
+    graded(first)
+    Submission.objects.filter(pk=first.pk).update(visibility=visibility)
+    again = stored_submission(tasks=1, per_task=1)
+    Submission.objects.filter(pk=again.pk).update(
+        version=first.version, uploader=get_user_model().objects.create(username="another")
+    )
+    again.refresh_from_db()
+    again.samples.update(task=first.samples.get().task)
+    graded(again)
+    page = client.get(f"/s/{again.public_id}/t-0/0/").content.decode()
+    assert (f"the same program in {first.public_id}" in page) is (visibility == "public")
+    assert ("an earlier run of the same program" in page) is (visibility == "private")
