@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN := .venv/bin
 STAMP := .venv/.lock-installed
 
-.PHONY: env demo test cases attacks lint lock
+.PHONY: env demo test cases attacks agreement lint lock
 
 env:
 	@PYTHON="$(PYTHON)" STAMP="$(STAMP)" sh .ci/env
@@ -20,6 +20,9 @@ cases: env
 
 attacks: env
 	$(BIN)/python tests/attacks/run.py --all $(ARGS)
+
+agreement: env
+	$(BIN)/python tests/agreement/run.py $(ARGS)
 
 lint: env
 	$(BIN)/ruff format --check .

@@ -1,0 +1,95 @@
+"""Grading cases on every core, and what is kept of each verdict."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from agreement.sets import Case
+
+from grading.engine.grade import grade
+from grading.engine.sandbox import Sandbox
+
+_sandbox: Sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """``held`` says target by target what is true; ``first`` is the first that is not, from 1."""
+
+    outcome: str
+    held: tuple[bool, ...]
+    detail: str
+    denied: tuple[str, ...]
+    tricks: tuple[str, ...]
+    first: int
+    cpu_s: float
+    wall_s: float
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome == "pass"
+
+    def agrees(self, case: Case) -> bool:
+        return self.equal(case) == len(case.theirs)
+
+    def equal(self, case: Case) -> int:
+        """How many of their answers for the case ours repeats: targets, or the one verdict."""
+        ours = self.held if case.per_target else (self.passed,)
+        return sum(one == other for one, other in zip(ours, case.theirs, strict=True))
+
+
+def grade_all(
+    cases: Iterable[Case], workers: int, timeout_s: float | None = None
+) -> Iterator[Result]:
+    """Results in the order of the cases; PlatformError where the sandbox does not work."""
+    global _sandbox
+    _sandbox = Sandbox("agreement")
+    _sandbox.ensure()
+    jobs = ((case, timeout_s) for case in cases)
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        yield from pool.imap(_grade, jobs, chunksize=4)
+
+
+def _grade(job: tuple[Case, float | None]) -> Result:
+    case, timeout_s = job
+    task = case.task if timeout_s is None else replace(case.task, timeout_s=timeout_s)
+    verdict = grade(task, case.generation, _sandbox)
+    held = tuple(target.true for target in verdict.targets)
+    return Result(
+        verdict.outcome.value,
+        held,
+        verdict.detail,
+        tuple(verdict.denied),
+        tuple(trick.value for trick in verdict.tricks),
+        held.index(False) + 1 if False in held else 0,
+        round(verdict.cpu_s, 3),
+        round(verdict.wall_s, 3),
+    )
+
+
+class Store:
+    """Results in a file, so that a run that was broken off goes on where it was."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[str, Result] = {}
+        for line in path.read_text().splitlines() if path.exists() else ():
+            row = json.loads(line)
+            fields = {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in row["result"].items()
+            }
+            self._known[row["case"]] = Result(**fields)
+
+    def fill(self, cases: list[Case], workers: int) -> list[Result]:
+        """The result of every case, grading those that have none yet."""
+        missing = [case for case in cases if case.name not in self._known]
+        with self._path.open("a") as file:
+            for case, result in zip(missing, grade_all(missing, workers), strict=True):
+                self._known[case.name] = result
+                file.write(json.dumps({"case": case.name, "result": asdict(result)}) + "\n")
+        return [self._known[case.name] for case in cases]
