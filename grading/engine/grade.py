@@ -20,8 +20,18 @@ from grading.engine.outcome import (
     Verdict,
 )
 from grading.engine.program import Program, build_program, prompt_helpers
+from grading.engine.run import (
+    Captured,
+    CellDied,
+    JudgeDied,
+    Order,
+    Overflow,
+    Run,
+    Timeout,
+    Violation,
+    WorkFull,
+)
 from grading.engine.sandbox import Sandbox
-from grading.engine.session import Captured, Run
 from grading.engine.task import Generation, Task
 from grading.engine.text import clean
 
@@ -70,7 +80,7 @@ def _run(
     tick: Callable[[], None] | None,
 ) -> Run:
     names = task.names()
-    order = session.Order(
+    order = Order(
         code=program.text,
         targets=task.targets,
         setup=task.setup,
@@ -80,7 +90,7 @@ def _run(
         denied=DEFAULT if task.denylist is None else task.denylist,
     )
     run = session.run(order, sandbox, limits, tick)
-    if isinstance(run.ended, session.JudgeDied):
+    if isinstance(run.ended, JudgeDied):
         # Once may be bad luck; a second time it is the program's doing.
         run = session.run(order, sandbox, limits, tick)
     elif starved(run, limits):
@@ -94,7 +104,7 @@ def starved(run: Run, limits: Limits) -> bool:
 
     Where the kernel does not count that: it had a core for less than half of the limit.
     """
-    if not isinstance(run.ended, session.Timeout):
+    if not isinstance(run.ended, Timeout):
         return False
     if run.usage.wait_s is None:
         return run.usage.cpu_s < limits.timeout_s / 2
@@ -105,7 +115,7 @@ def _judge_run(task: Task, run: Run, limits: Limits) -> tuple[Outcome, str, Fail
     """(outcome, detail, failure) of a run; the tree is drawn in :mod:`outcome`."""
     if not task.targets:
         return Outcome.ERROR, "no targets", None
-    if isinstance(run.ended, session.Timeout):
+    if isinstance(run.ended, Timeout):
         detail = f"no verdict within {limits.timeout_s:g} s"
         return Outcome.TIMEOUT, detail, Failure(phase=_phase(run))
     if run.ended is not None:
@@ -136,13 +146,13 @@ def _first_wrong(task: Task, run: Run, wrong: list[dict[str, Any]]) -> tuple[str
 def _ended(run: Run) -> tuple[str, Failure]:
     """Detail and failure of a run that the program ended."""
     phase = _phase(run)
-    if isinstance(run.ended, session.Overflow):
+    if isinstance(run.ended, Overflow):
         return "output overflow", Failure(phase=phase)
-    if isinstance(run.ended, session.WorkFull):
+    if isinstance(run.ended, WorkFull):
         return "work directory full", Failure(phase=phase)
-    if isinstance(run.ended, session.Violation):
+    if isinstance(run.ended, Violation):
         return f"broke the protocol: {run.ended}", Failure(phase=phase)
-    if isinstance(run.ended, session.JudgeDied):
+    if isinstance(run.ended, JudgeDied):
         return "judge ended", Failure(phase=phase)
     code = run.returncode
     if code is not None and code < 0:
@@ -238,9 +248,9 @@ def _verdict(
 def _tricks(run: Run, failure: Failure | None) -> list[Trick]:
     found = {trick for trick in Trick if trick.value in run.tricks}
     found -= {Trick.EARLY_EXIT, Trick.OUT_OF_TURN}
-    if isinstance(run.ended, session.Violation):
+    if isinstance(run.ended, Violation):
         found.add(Trick.OUT_OF_TURN)
-    left = isinstance(run.ended, session.CellDied) and run.returncode == 0
+    left = isinstance(run.ended, CellDied) and run.returncode == 0
     if left or (failure is not None and failure.exception == "SystemExit"):
         found.add(Trick.EARLY_EXIT)
     return sorted(found)

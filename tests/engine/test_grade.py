@@ -13,8 +13,8 @@ from grading.engine import session
 from grading.engine.grade import grade, starved
 from grading.engine.limits import Limits
 from grading.engine.outcome import Outcome, PlatformError, Trick, Verdict
+from grading.engine.run import CellDied, Ended, JudgeDied, Run, Timeout
 from grading.engine.sandbox import Sandbox
-from grading.engine.session import Run
 from grading.engine.task import Format, Generation, Task
 from grading.engine.usage import Usage
 
@@ -536,16 +536,16 @@ def test_nothing_a_candidate_does_forges_a_pass(sandbox: Sandbox, name: str) -> 
 @pytest.mark.parametrize(
     ("ended", "wait_s", "cpu_s", "right"),
     [
-        (session.Timeout(), 0.7, 2.3, True),
-        (session.Timeout(), 0.5, 2.5, False),
-        (session.Timeout(), None, 1.0, True),
-        (session.Timeout(), None, 2.0, False),
-        (session.CellDied(), 3.0, 0.0, False),
+        (Timeout(), 0.7, 2.3, True),
+        (Timeout(), 0.5, 2.5, False),
+        (Timeout(), None, 1.0, True),
+        (Timeout(), None, 2.0, False),
+        (CellDied(), 3.0, 0.0, False),
         (None, 3.0, 0.0, False),
     ],
 )
 def test_when_a_timeout_is_starved(
-    ended: session.Ended | None, wait_s: float | None, cpu_s: float, right: bool
+    ended: Ended | None, wait_s: float | None, cpu_s: float, right: bool
 ) -> None:
     result = Run(ended=ended, usage=Usage(cpu_s=cpu_s, wait_s=wait_s))
     assert starved(result, Limits(timeout_s=3.0)) is right
@@ -559,7 +559,7 @@ def test_a_judge_that_dies_twice_is_the_programs_error(
 
     def dying(*args: Any) -> Run:
         runs.append(1)
-        return replace(original(*args), ended=session.JudgeDied())
+        return replace(original(*args), ended=JudgeDied())
 
     monkeypatch.setattr(session, "run", dying)
     verdict = run(sandbox, "def f(): return 1", "f() == 1")
