@@ -17,7 +17,10 @@ from grading.models import (
     Benchmark,
     BenchmarkVersion,
     Chunk,
+    CrashGroup,
+    Fingerprint,
     Generation,
+    GroupEvent,
     LanguageModel,
     Sample,
     Submission,
@@ -163,7 +166,7 @@ class SampleAdmin(ReadOnlyAdmin):
     list_display = ("submission", "task", "index", "state", "losses", "platform_failure")
     list_filter = ("state",)
     list_select_related = ("submission", "task")
-    raw_id_fields = ("submission", "chunk", "task", "current_attempt")
+    raw_id_fields = ("submission", "chunk", "task", "current_attempt", "fingerprint")
     search_fields = ("=submission__public_id", "=task__task_id")
     show_full_result_count = False
 
@@ -246,6 +249,28 @@ class TaskScoreAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[TaskScore]:
         scores: QuerySet[TaskScore] = super().get_queryset(request)
         return scores.defer(*_under("task", TASK_TEXTS)) if _in_list(request) else scores
+
+
+@admin.register(CrashGroup)
+class CrashGroupAdmin(ReadOnlyAdmin):
+    list_display = ("public_id", "state", "kind", "title", "assignee", "first_seen_at")
+    list_filter = ("state", "kind")
+    list_select_related = ("assignee",)
+    search_fields = ("=public_id", "title")
+
+
+@admin.register(Fingerprint)
+class FingerprintAdmin(ReadOnlyAdmin):
+    list_display = ("value", "version", "kind", "title", "group")
+    list_select_related = ("group",)
+    search_fields = ("=value", "title")
+
+
+@admin.register(GroupEvent)
+class GroupEventAdmin(ReadOnlyAdmin):
+    list_display = ("group", "kind", "before", "after", "by", "created_at")
+    list_select_related = ("group", "by")
+    list_filter = ("kind",)
 
 
 def _under(relation: str, names: tuple[str, ...]) -> list[str]:

@@ -17,6 +17,7 @@ from django.db.models import Exists, F, Max, OuterRef, QuerySet
 from django.utils import timezone
 
 from evalsite import queueing
+from grading import crash_groups
 from grading.models import Chunk, Sample, Submission
 
 CHUNK_SAMPLES = 20
@@ -162,7 +163,10 @@ def charge(samples: QuerySet[Sample], reason: str) -> int:
     ids = list(samples.values_list("pk", flat=True))
     queued = Sample.objects.filter(pk__in=ids, state=Sample.State.QUEUED)
     charged = queued.update(losses=F("losses") + 1, started_at=None, platform_failure=reason)
-    queued.filter(losses__gte=MAX_LOSSES).update(state=Sample.State.PLATFORM_FAILED)
+    lost = queued.filter(losses__gte=MAX_LOSSES)
+    if lost.exists():
+        fingerprint = crash_groups.of_platform_failure(reason)
+        lost.update(state=Sample.State.PLATFORM_FAILED, fingerprint=fingerprint)
     return charged
 
 

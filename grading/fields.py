@@ -1,11 +1,20 @@
-"""A database field for text that may hold anything."""
+"""Text that may hold anything, on its way into the database."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from django.db import models
+
+# What PostgreSQL's text refuses.
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """``text`` without what a text column cannot hold."""
+    return UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 class HostileJSONField(models.TextField):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from evalsite import queueing
 from grading import benchmarks, chunks, grader, references, verdict_cache, verdicts
 from grading.engine.outcome import PlatformError
+from grading.fields import plain
 from grading.models import BenchmarkVersion
 
 RENEW_S = 3.0
@@ -29,7 +30,7 @@ def grade_chunk(chunk_id: int) -> None:
         grader.check()
     except PlatformError as problem:
         log.error("chunk %s is held: %s", chunk_id, problem)
-        chunks.hold(lease, verdicts.plain(f"Held: {problem}"))
+        chunks.hold(lease, plain(f"Held: {problem}"))
         return
     graded = 0
     for sample_id in chunks.queued_samples(lease):

@@ -7,21 +7,31 @@ Large texts live in rows of their own (`Generation`, `AttemptText`), so list que
 
 from __future__ import annotations
 
-import secrets
-
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from grading.crash_models import CrashGroup, Fingerprint, GroupEvent
 from grading.engine.outcome import Outcome
 from grading.fields import HostileJSONField
+from grading.public_ids import public_id
 
-PUBLIC_ID_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
-
-
-def public_id() -> str:
-    """Ten characters without look-alikes: 31**10 values, for use in URLs."""
-    return "".join(secrets.choice(PUBLIC_ID_ALPHABET) for _ in range(10))
+__all__ = [
+    "Attempt",
+    "AttemptText",
+    "Benchmark",
+    "BenchmarkVersion",
+    "Chunk",
+    "CrashGroup",
+    "Fingerprint",
+    "Generation",
+    "GroupEvent",
+    "LanguageModel",
+    "Sample",
+    "Submission",
+    "Task",
+    "TaskScore",
+]
 
 
 class Benchmark(models.Model):
@@ -259,6 +269,14 @@ class Sample(models.Model):
     state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
     current_attempt = models.OneToOneField(
         "Attempt", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    fingerprint = models.ForeignKey(
+        Fingerprint,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="samples",
+        help_text="How it ended, where it did not pass",
     )
     started_at = models.DateTimeField(null=True, blank=True, help_text="Set while a worker runs it")
     losses = models.PositiveSmallIntegerField(

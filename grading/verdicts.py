@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from typing import Any
 
@@ -10,12 +9,11 @@ from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
-from grading import chunks
+from grading import chunks, crash_groups
 from grading.engine.outcome import Extraction, Label, Outcome, Verdict
+from grading.fields import plain
 from grading.models import Attempt, AttemptText, Chunk, Sample, TaskScore
 
-# What PostgreSQL's text refuses.
-UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 EXCEPTION_CHARACTERS = 120
 
 
@@ -51,10 +49,21 @@ def repeat(
 
 
 def _decide(sample: Sample, attempt: Attempt) -> None:
-    Sample.objects.filter(pk=sample.pk).update(
-        state=Sample.State.DONE, started_at=None, current_attempt=attempt
-    )
+    make_current(sample, attempt)
     recompute(sample.submission_id, sample.task_id)
+
+
+def make_current(sample: Sample, attempt: Attempt) -> None:
+    """Let an attempt with its text be the sample's verdict; the task score is not touched.
+
+    Call it in a transaction that holds the sample.
+    """
+    Sample.objects.filter(pk=sample.pk).update(
+        state=Sample.State.DONE,
+        started_at=None,
+        current_attempt=attempt,
+        fingerprint=crash_groups.of_attempt(attempt, sample.task_id),
+    )
 
 
 @transaction.atomic
@@ -88,11 +97,6 @@ def recompute(submission_id: int, task_id: int) -> None:
         },
     )
     TaskScore.objects.filter(pk=score.pk).update(**facts)
-
-
-def plain(text: str) -> str:
-    """``text`` without what a text column cannot hold."""
-    return UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _claimed(sample_id: int, chunk_token: str) -> QuerySet[Sample]:

@@ -11,7 +11,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from grading.models import Attempt, Benchmark, BenchmarkVersion, Sample
+from grading.models import (
+    Attempt,
+    Benchmark,
+    BenchmarkVersion,
+    CrashGroup,
+    GroupEvent,
+    Sample,
+)
 from tests.grading import web_records
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +62,7 @@ def test_lists_read_no_large_text_and_do_not_grow(client: Client, ada: Any, name
 @pytest.mark.parametrize("name", RECORDS)
 def test_every_record_has_a_page(client: Client, ada: Any, name: str) -> None:
     web_records.submission(web_records.benchmark(), ada, text="\ud800\0<script>")
+    GroupEvent.objects.create(group=CrashGroup.objects.all()[0], kind="note", note="<script>")
     first = apps.get_model("grading", name).objects.first()
     url = reverse(f"admin:grading_{name}_change", args=[first.pk])
     answer = client.get(url)
