@@ -14,6 +14,9 @@ Every run ends in exactly one outcome::
 
     at any point the host's clock passes the limit -----------> timeout        score 0
 
+A program that reads standard input is run once for each target, by the same tree but that nothing
+is loaded: what it raises makes its target false. A death, a flood or a timeout ends the whole.
+
 The platform's own faults are none of these: they raise :class:`PlatformError`.
 """
 
@@ -63,14 +66,27 @@ class PlatformError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Stream:
+    """Head and tail of one output stream and its true size in bytes."""
+
+    head: str = ""
+    tail: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TargetResult:
-    """One target: ``detail`` says why it is not true; ``duration_s`` is wall seconds."""
+    """One target: ``detail`` says why it is not true; ``duration_s`` is wall seconds.
+
+    ``printed`` is the head of what the program printed for it, where that is what was compared.
+    """
 
     index: int
     true: bool
     label: Label
     detail: str = ""
     duration_s: float = 0.0
+    printed: Stream | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +103,6 @@ class Failure:
     frames: list[tuple[int, str]] = field(default_factory=list)
     signal: str = ""
     exit_status: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """Head and tail of one output stream and its true size in bytes."""
-
-    head: str = ""
-    tail: str = ""
-    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from grading.engine import fences, reply, source
 from grading.engine.extract import Extracted, Rule, extract_clean, has_fence
 from grading.engine.outcome import Extraction
-from grading.engine.task import Format, Generation, Preamble, Task
+from grading.engine.task import Format, Generation, Kind, Preamble, Task
 
 _FUTURE = re.compile(r"^from[ \t]+__future__[ \t]+import\b[^\n]*+$", re.MULTILINE)
 
@@ -28,7 +28,8 @@ def build_program(task: Task, generation: Generation) -> Program:
 
     A completion, and a generation without fence that does not define the entry point, continue
     the prompt byte for byte (the latter only a prompt that is Python). Everything else is
-    extracted, and gets what ``task.preamble`` says in front.
+    extracted, and gets what ``task.preamble`` says in front; a program that reads standard input
+    stands alone.
     """
     if generation.format is Format.COMPLETION:
         return Program(task.prompt + generation.text, Extraction(Rule.COMPLETION.value))
@@ -38,7 +39,8 @@ def build_program(task: Task, generation: Generation) -> Program:
         return Program("", Extraction(Rule.UNCLOSED_THOUGHT.value))
     clean = reply.cut_end_tokens(rest)
     names = task.names()
-    prompt = _read_prompt(task.prompt, task.preamble, names)
+    preamble = Preamble.NOTHING if task.kind is Kind.STDIO else task.preamble
+    prompt = _read_prompt(task.prompt, preamble, names)
     if prompt.can_be_continued and not _stands_alone(clean, names):
         untouched = clean == text
         joined = task.prompt + (generation.text if untouched else clean)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import chain
 
@@ -18,6 +18,24 @@ class Format(StrEnum):
 
     GENERATION = "generation"  # a chat reply or a whole program: code is extracted from it
     COMPLETION = "completion"  # continues the prompt byte for byte
+
+
+class Kind(StrEnum):
+    """What the targets of a task are; all of one task are of one kind."""
+
+    ASSERTION = "assertion"  # Python expressions or statements
+    STDIO = "stdio"  # what a program reads and is to print
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A target of the kind ``stdio``: the text on standard input, and the one expected."""
+
+    input: str
+    output: str
+
+
+Target = str | Exchange
 
 
 class BlockPolicy(StrEnum):
@@ -46,11 +64,13 @@ class Generation:
 class Task:
     """One problem: what is asked (``prompt``) and what must hold (``targets``).
 
-    ``targets`` are Python expressions or statements; ``setup`` runs in the judge after the
-    program has loaded; ``entry_points`` empty means: found from the targets.
+    ``targets`` are all assertions or all exchanges, as ``kind`` says. ``timeout_s`` limits a run:
+    one of the whole program with all assertions, or one for each exchange. ``setup`` runs in the
+    judge after the program has loaded; ``entry_points`` empty means: found from the targets.
     """
 
-    targets: tuple[str, ...]
+    targets: tuple[Target, ...]
+    kind: Kind = Kind.ASSERTION
     task_id: str = ""
     prompt: str = ""
     setup: str = ""
@@ -62,9 +82,27 @@ class Task:
     preamble: Preamble = Preamble.IMPORTS
     denylist: tuple[str, ...] | None = None
 
+    @property
+    def assertions(self) -> tuple[str, ...]:
+        return tuple(target for target in self.targets if isinstance(target, str))
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        return tuple(target for target in self.targets if isinstance(target, Exchange))
+
     def names(self) -> tuple[str, ...]:
-        """The names a program has to define: given, else those the targets call."""
-        return self.entry_points or called_names(self.targets, self.setup, self.prompt)
+        """The names a program has to define: given, else those the assertions call."""
+        return self.entry_points or called_names(self.assertions, self.setup, self.prompt)
+
+
+def to_json(target: Target) -> str | dict[str, str]:
+    """A target as task files and records hold it."""
+    return target if isinstance(target, str) else asdict(target)
+
+
+def from_json(stored: str | dict[str, str]) -> Target:
+    """The target that `to_json` gave ``stored`` for."""
+    return stored if isinstance(stored, str) else Exchange(**stored)
 
 
 def called_names(targets: tuple[str, ...], setup: str = "", prompt: str = "") -> tuple[str, ...]:

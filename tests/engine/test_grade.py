@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from grading.engine import session
-from grading.engine.grade import grade, starved
+from grading.engine.grade import grade
+from grading.engine.judged import starved
 from grading.engine.limits import Limits
 from grading.engine.outcome import Outcome, PlatformError, Trick, Verdict
 from grading.engine.run import CellDied, Ended, JudgeDied, Run, Timeout
