@@ -19,7 +19,16 @@ from grading.engine.limits import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S
 from grading.engine.outcome import Outcome, Verdict
 from grading.engine.records import TaskRecord
 from grading.engine.sandbox import Sandbox
-from grading.engine.task import BlockPolicy, Format, Generation, Preamble, Task
+from grading.engine.task import (
+    BlockPolicy,
+    Format,
+    Generation,
+    Kind,
+    Preamble,
+    Task,
+    from_json,
+    to_json,
+)
 
 REFERENCE_FACTOR = 4  # a task's limit is this many times what its reference solution takes
 EXAMPLE_TASKS = 2
@@ -130,7 +139,8 @@ def _rows(version: models.BenchmarkVersion, records: Sequence[TaskRecord]) -> It
             position=position,
             category=record.category,
             prompt=record.prompt,
-            targets=list(record.targets),
+            kind=record.kind.value,
+            targets=[to_json(target) for target in record.targets],
             setup=record.setup,
             entry_points=list(record.entry_points),
             reference=record.reference,
@@ -165,7 +175,8 @@ def engine_task(row: models.Task) -> Task:
     benchmark = row.version.benchmark
     limit = row.timeout_s or max(DEFAULT_TIMEOUT_S, row.measured_timeout_s or 0.0)
     return Task(
-        targets=tuple(row.targets),
+        targets=tuple(from_json(target) for target in row.targets),
+        kind=Kind(row.kind),
         task_id=row.task_id,
         prompt=row.prompt,
         setup=row.setup,
@@ -219,12 +230,13 @@ def _grade_reference(row: models.Task, sandbox: Sandbox) -> None:
     """A reference that only passes with its in-place changes kept shows what the task asks for."""
     task = replace(engine_task(row), timeout_s=MAX_TIMEOUT_S)
     verdict = grade(task, _reference(row), sandbox)
-    if verdict.outcome is Outcome.ASSERTION_FAIL and not task.in_place:
+    may_change = task.kind is Kind.ASSERTION and not task.in_place
+    if verdict.outcome is Outcome.ASSERTION_FAIL and may_change:
         kept = grade(replace(task, in_place=True), _reference(row), sandbox)
         if kept.outcome is Outcome.PASS:
             verdict, row.in_place = kept, True
     passed = verdict.outcome is Outcome.PASS
-    row.measured_timeout_s = _measured_limit(verdict) if passed else None
+    row.measured_timeout_s = _measured_limit(task.kind, verdict) if passed else None
     row.status = models.Task.Status.ACTIVE if passed else models.Task.Status.SUSPECT
     row.reference_verdict = verdict.as_dict()
     row.save(update_fields=["in_place", "measured_timeout_s", "status", "reference_verdict"])
@@ -237,19 +249,24 @@ def _reference(row: models.Task) -> Generation:
     return Generation(row.reference)
 
 
-def _measured_limit(verdict: Verdict) -> float | None:
-    limit = REFERENCE_FACTOR * verdict.wall_s
+def _measured_limit(kind: Kind, verdict: Verdict) -> float | None:
+    """By the whole run, or by the longest where each target had its own."""
+    runs = [target.duration_s for target in verdict.targets]
+    limit = REFERENCE_FACTOR * (max(runs) if kind is Kind.STDIO else verdict.wall_s)
     return min(limit, MAX_TIMEOUT_S) if limit > DEFAULT_TIMEOUT_S else None
 
 
 def prompts_jsonl(version: models.BenchmarkVersion) -> Iterator[str]:
     """One line per task, to generate from: its id, prompt and entry point, never its targets."""
     rows = models.Task.objects.filter(version=version).order_by("position")
-    for row in rows.only("task_id", "prompt", "entry_points", "targets", "setup", "version"):
+    read = ("task_id", "prompt", "entry_points", "kind", "targets", "setup", "version")
+    for row in rows.only(*read):
         yield _line(task_id=row.task_id, prompt=row.prompt, entry_point=_entry_point(row))
 
 
 def _entry_point(row: models.Task) -> str | list[str] | None:
+    if row.kind != Kind.ASSERTION:
+        return None
     names = Task(tuple(row.targets), setup=row.setup, entry_points=tuple(row.entry_points)).names()
     return list(names) if len(names) > 1 else next(iter(names), None)
 
@@ -258,14 +275,23 @@ def example_jsonl(version: models.BenchmarkVersion) -> str:
     """Three lines of an upload for this version: a chat reply, a completion, a second sample."""
     tasks = models.Task.objects.filter(version=version).order_by("position")[:EXAMPLE_TASKS]
     first, second = (list(tasks) * EXAMPLE_TASKS)[:EXAMPLE_TASKS]
-    names = Task(tuple(first.targets), entry_points=tuple(first.entry_points)).names()
-    name = names[0] if names else "answer"
-    reply = f"Here is the function.\n\n```python\ndef {name}(*args):\n    return None\n```\n"
+    reply = _example_reply(first)
+    more: dict[str, Any] = {"completion": "    return None\n"}
+    if second.kind != Kind.ASSERTION:
+        more = {"generation": _example_reply(second)}
     return (
         _line(task_id=first.task_id, sample=0, generation=reply)
         + _line(task_id=first.task_id, sample=1, generation=reply)
-        + _line(task_id=second.task_id, sample=2, completion="    return None\n")
+        + _line(task_id=second.task_id, sample=2, **more)
     )
+
+
+def _example_reply(row: models.Task) -> str:
+    if row.kind != Kind.ASSERTION:
+        return "Here is the program.\n\n```python\nprint(input())\n```\n"
+    names = Task(tuple(row.targets), entry_points=tuple(row.entry_points)).names()
+    name = names[0] if names else "answer"
+    return f"Here is the function.\n\n```python\ndef {name}(*args):\n    return None\n```\n"
 
 
 def _line(**fields: Any) -> str:

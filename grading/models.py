@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from grading.crash_models import CrashGroup, Fingerprint, GroupEvent
 from grading.engine.outcome import Outcome
+from grading.engine.task import Kind
 from grading.fields import HostileJSONField
 from grading.public_ids import public_id
 
@@ -114,7 +115,17 @@ class Task(models.Model):
     position = models.PositiveIntegerField()
     category = models.CharField(max_length=40, default="code_exec")
     prompt = models.TextField()
-    targets = models.JSONField(help_text="Assertion strings")
+    kind = models.CharField(
+        max_length=10,
+        default=Kind.ASSERTION.value,
+        choices=[
+            (Kind.ASSERTION.value, "assertions"),
+            (Kind.STDIO.value, "standard input and output"),
+        ],
+    )
+    targets = models.JSONField(
+        help_text="Assertion strings; for standard input and output, objects with both"
+    )
     setup = models.TextField(blank=True)
     entry_points = models.JSONField(default=list)
     reference = models.TextField(blank=True, help_text="Reference solution: a whole program")

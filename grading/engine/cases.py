@@ -2,7 +2,8 @@
 
 In: ``{id, generation, targets, metadata}``; other fields are ignored. Metadata: ``timeout_s``,
 ``prompt``, ``format`` (``completion``), ``entry_point`` (name or list), ``setup``, ``in_place``,
-``allow_processes``, ``repeat`` (run so often, the last counts); other keys are ignored.
+``allow_processes``, ``kind`` (``stdio``: targets are objects with the strings ``input`` and
+``output``), ``repeat`` (run so often, the last counts); other keys are ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from grading.engine.grade import grade
 from grading.engine.limits import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S
 from grading.engine.outcome import PlatformError
 from grading.engine.sandbox import Sandbox
-from grading.engine.task import Format, Generation, Task
+from grading.engine.task import Exchange, Format, Generation, Kind, Task
+
+EXCHANGE_KEYS = ("input", "output")
 
 
 class BadCase(Exception):
@@ -49,9 +52,14 @@ def read_case(number: int, line: str) -> Case:
     format_ = metadata.take("format", str, Format.GENERATION.value)
     if format_ not in set(Format):
         raise BadCase(f"line {number}, metadata.format: use generation or completion")
+    kind = metadata.take("kind", str, Kind.ASSERTION.value)
+    if kind not in set(Kind):
+        raise BadCase(f"line {number}, metadata.kind: use assertion or stdio")
+    targets = fields.exchanges("targets") if kind == Kind.STDIO else fields.texts("targets")
     task = Task(
         task_id=fields.take("id", str),
-        targets=tuple(fields.texts("targets")),
+        targets=tuple(targets),
+        kind=Kind(kind),
         prompt=metadata.take("prompt", str, ""),
         setup=metadata.take("setup", str, ""),
         entry_points=tuple(metadata.texts("entry_point", [])),
@@ -83,6 +91,17 @@ class _Fields:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise BadCase(self.wrong(name, value, "a string or a list of strings"))
         return value
+
+    def exchanges(self, name: str) -> list[Exchange]:
+        value = self.row.get(name)
+        right = "a list of objects with the strings input and output"
+        if not isinstance(value, list):
+            raise BadCase(self.wrong(name, value, right))
+        for item in value:
+            texts = [item.get(key) for key in EXCHANGE_KEYS] if isinstance(item, dict) else [None]
+            if not all(isinstance(text, str) for text in texts):
+                raise BadCase(self.wrong(name, item, right))
+        return [Exchange(*(item[key] for key in EXCHANGE_KEYS)) for item in value]
 
     def wrong(self, name: str, value: Any, right: str) -> str:
         return (

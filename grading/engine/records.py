@@ -1,27 +1,37 @@
 """Task records: one JSON object per line, validated strictly.
 
 Fields: ``task_id, category, prompt, targets, metric_name, post_process`` and, if wanted,
-``few_shot_examples`` and ``metadata``. A line that breaks a rule is a problem and yields no
-record. The rule that a prompt ends in no white space holds for files in this format; importers
-of other formats keep every byte of their prompts and call `check_record` with ``strict=False``.
+``few_shot_examples`` and ``metadata``. ``targets`` are assertions, as strings; where
+``metadata.kind`` is ``stdio`` they are objects with the strings ``input`` and ``output``. A line
+that breaks a rule is a problem and yields no record. The rule that a prompt ends in no white space
+holds for files in this format; importers of other formats keep every byte of their prompts and
+call `check_record` with ``strict=False``.
 
-Metadata keys that are read: ``timeout_s`` (seconds, at most 30), ``entry_point`` (a name or a
-list of names), ``setup`` (code the judge runs once the program has loaded), ``in_place``,
-``allow_processes``, ``reference`` (a whole program). Other keys are kept.
+Metadata keys that are read: ``kind`` (``assertion``, the default, or ``stdio``), ``timeout_s``
+(seconds, at most 30), ``entry_point`` (a name or a list of names), ``setup`` (code the judge runs
+once the program has loaded), ``in_place``, ``allow_processes``, ``reference`` (a whole program).
+Other keys are kept.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from grading.engine import jsonl, source
+from grading.engine import jsonl
 from grading.engine.jsonl import Problem, ProblemLog, plain, shown
 from grading.engine.limits import MAX_TIMEOUT_S
+from grading.engine.target_rules import (
+    Fault,
+    check_kind,
+    check_targets,
+    compile_problem,
+    odd_target,
+    wrong_type,
+)
+from grading.engine.task import Kind, Target, from_json, to_json
 
 REQUIRED = ("task_id", "category", "prompt", "targets", "metric_name", "post_process")
 OPTIONAL = ("few_shot_examples", "metadata")
@@ -48,7 +58,8 @@ class TaskRecord:
 
     task_id: str
     prompt: str
-    targets: tuple[str, ...]
+    targets: tuple[Target, ...]
+    kind: Kind = Kind.ASSERTION
     category: str = GRADED_CATEGORY
     metric_name: str = GRADED_CATEGORY
     post_process: str = "extract_code_block"
@@ -67,7 +78,8 @@ class TaskRecord:
             "task_id": self.task_id,
             "category": self.category,
             "prompt": self.prompt,
-            "targets": list(self.targets),
+            "kind": self.kind.value,
+            "targets": [to_json(target) for target in self.targets],
             "setup": self.setup,
             "entry_points": list(self.entry_points),
             "reference": self.reference,
@@ -112,8 +124,9 @@ def _take(line: int, row: object, seen: dict[str, int], result: TaskFile) -> Non
     if not problems and isinstance(row, dict):
         record = record_of(row)
         result.records.append(record)
-        for warning in _odd(line, record):
-            result.warnings.add(warning)
+        for index, target in enumerate(record.targets):
+            if fault := odd_target(f"targets[{index}]", target):
+                result.warnings.add(_problem(line, record.task_id, fault))
 
 
 def check_record(line: int, row: object, *, strict: bool = True) -> Iterator[Problem]:
@@ -123,21 +136,25 @@ def check_record(line: int, row: object, *, strict: bool = True) -> Iterator[Pro
         yield Problem(line, "", "", "wrong type", f"not a JSON object: {found}", found, "an object")
         return
     task_id = plain(row["task_id"]) if isinstance(row.get("task_id"), str) else ""
-    checks: list[Callable[[dict[str, Any]], Iterator[_Fault]]] = [
+    checks: list[Callable[[dict[str, Any]], Iterator[Fault]]] = [
         _check_fields,
         _check_characters,
         _check_id,
         _check_kind,
         lambda row: _check_prompt(row, strict),
-        _check_targets,
+        check_targets,
         _check_examples,
         _check_metadata,
     ]
     for check in checks:
         for fault in check(row):
-            yield Problem(
-                line, task_id, fault.field, fault.rule, fault.detail, fault.found, fault.expected
-            )
+            yield _problem(line, task_id, fault)
+
+
+def _problem(line: int, task_id: str, fault: Fault) -> Problem:
+    return Problem(
+        line, task_id, fault.field, fault.rule, fault.detail, fault.found, fault.expected
+    )
 
 
 def record_of(row: dict[str, Any]) -> TaskRecord:
@@ -148,7 +165,8 @@ def record_of(row: dict[str, Any]) -> TaskRecord:
         task_id=row["task_id"],
         category=row["category"],
         prompt=row["prompt"],
-        targets=tuple(row["targets"]),
+        targets=tuple(from_json(target) for target in row["targets"]),
+        kind=Kind(metadata.pop("kind", Kind.ASSERTION)),
         metric_name=row["metric_name"],
         post_process=row["post_process"],
         setup=metadata.pop("setup", ""),
@@ -162,59 +180,25 @@ def record_of(row: dict[str, Any]) -> TaskRecord:
     )
 
 
-def compile_problem(code: str) -> str:
-    """Why ``code`` does not compile; empty where it does."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(code, "<task>", "exec", dont_inherit=True)
-    except SyntaxError as problem:
-        return f"{problem.msg} (line {problem.lineno})"
-    except (ValueError, RecursionError, MemoryError, OverflowError) as problem:
-        return f"{type(problem).__name__}: {problem}"
-    return ""
-
-
-def is_constant(target: str) -> bool:
-    """The target reads no name at all, so no program can change its answer."""
-    tree = source.parse(target.strip())
-    return tree is not None and not any(isinstance(node, ast.Name) for node in ast.walk(tree))
-
-
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    field: str
-    rule: str
-    detail: str
-    found: str = ""
-    expected: str = ""
-
-
-def _wrong_type(field_name: str, value: object, expected: str) -> _Fault:
-    found = shown(value)
-    detail = f"expected {expected}, found {found}"
-    return _Fault(field_name, "wrong type", detail, found, expected)
-
-
-def _check_fields(row: dict[str, Any]) -> Iterator[_Fault]:
+def _check_fields(row: dict[str, Any]) -> Iterator[Fault]:
     for name in REQUIRED:
         if name not in row:
-            yield _Fault(name, "missing field", f"the field {name} is required")
+            yield Fault(name, "missing field", f"the field {name} is required")
     for name in row:
         if name not in REQUIRED + OPTIONAL:
             allowed = ", ".join(REQUIRED + OPTIONAL)
-            yield _Fault(plain(name), "unknown field", f"allowed are {allowed}")
+            yield Fault(plain(name), "unknown field", f"allowed are {allowed}")
 
 
-def _check_characters(row: dict[str, Any]) -> Iterator[_Fault]:
+def _check_characters(row: dict[str, Any]) -> Iterator[Fault]:
     """Databases refuse NUL characters and lone surrogates in text."""
     for name, value in row.items():
         for text in _strings(value):
             if "\0" in text:
-                yield _Fault(plain(name), "NUL character", "NUL characters cannot be stored")
+                yield Fault(plain(name), "NUL character", "NUL characters cannot be stored")
             if bad := _LONE_SURROGATE.search(text):
                 found = shown(bad[0])
-                yield _Fault(plain(name), "lone surrogate", f"{found} is half a character", found)
+                yield Fault(plain(name), "lone surrogate", f"{found} is half a character", found)
 
 
 def _strings(value: object) -> Iterator[str]:
@@ -229,85 +213,63 @@ def _strings(value: object) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _check_id(row: dict[str, Any]) -> Iterator[_Fault]:
+def _check_id(row: dict[str, Any]) -> Iterator[Fault]:
     if "task_id" not in row:
         return
     task_id = row["task_id"]
     if isinstance(task_id, int) and not isinstance(task_id, bool):
-        yield _wrong_type("task_id", task_id, f'a string, such as "MBPP/{task_id}"')
+        yield wrong_type("task_id", task_id, f'a string, such as "MBPP/{task_id}"')
     elif not isinstance(task_id, str):
-        yield _wrong_type("task_id", task_id, "a string")
+        yield wrong_type("task_id", task_id, "a string")
     elif not 0 < len(task_id) <= MAX_ID_CHARS:
-        yield _Fault("task_id", "length", f"use 1 to {MAX_ID_CHARS} characters", shown(task_id))
+        yield Fault("task_id", "length", f"use 1 to {MAX_ID_CHARS} characters", shown(task_id))
     elif not task_id.isprintable() or any(char.isspace() for char in task_id):
-        yield _Fault("task_id", "white space", "ids hold no white space or control characters")
+        yield Fault("task_id", "white space", "ids hold no white space or control characters")
 
 
-def _check_kind(row: dict[str, Any]) -> Iterator[_Fault]:
+def _check_kind(row: dict[str, Any]) -> Iterator[Fault]:
     """Category, metric and post-processing, which have to fit each other."""
     for name in ("category", "metric_name", "post_process"):
         if name in row and not isinstance(row[name], str):
-            yield _wrong_type(name, row[name], "a string")
+            yield wrong_type(name, row[name], "a string")
     category, metric = row.get("category"), row.get("metric_name")
     if not isinstance(category, str) or not isinstance(metric, str):
         return
     if category not in METRICS:
         expected = ", ".join(METRICS)
-        yield _Fault("category", "unknown category", f"known: {expected}", shown(category))
+        yield Fault("category", "unknown category", f"known: {expected}", shown(category))
     elif metric not in METRICS[category]:
         expected = " or ".join(METRICS[category])
         detail = f"{category} goes with {expected}, not with {shown(metric)}"
-        yield _Fault("metric_name", "illegal pair", detail, shown(metric), expected)
+        yield Fault("metric_name", "illegal pair", detail, shown(metric), expected)
     elif category != GRADED_CATEGORY:
         detail = f"not supported: only {GRADED_CATEGORY} tasks are graded"
-        yield _Fault("category", "not supported", detail, category, GRADED_CATEGORY)
+        yield Fault("category", "not supported", detail, category, GRADED_CATEGORY)
     elif isinstance(row.get("post_process"), str) and row["post_process"] not in POST_PROCESS:
         expected = " or ".join(POST_PROCESS)
         found = shown(row["post_process"])
-        yield _Fault("post_process", "illegal pair", f"use {expected}", found, expected)
+        yield Fault("post_process", "illegal pair", f"use {expected}", found, expected)
 
 
-def _check_prompt(row: dict[str, Any], strict: bool) -> Iterator[_Fault]:
+def _check_prompt(row: dict[str, Any], strict: bool) -> Iterator[Fault]:
     prompt = row.get("prompt", "-")
     if not isinstance(prompt, str):
-        yield _wrong_type("prompt", prompt, "a string")
+        yield wrong_type("prompt", prompt, "a string")
     elif not prompt.strip():
-        yield _Fault("prompt", "empty", "the prompt holds no text")
+        yield Fault("prompt", "empty", "the prompt holds no text")
     elif strict and prompt != prompt.rstrip():
         detail = "white space at the end of the prompt"
-        yield _Fault("prompt", "trailing white space", detail, shown(prompt[-20:]))
+        yield Fault("prompt", "trailing white space", detail, shown(prompt[-20:]))
 
 
-def _check_targets(row: dict[str, Any]) -> Iterator[_Fault]:
-    if "targets" not in row:
-        return
-    targets = row["targets"]
-    if not isinstance(targets, list):
-        yield _wrong_type("targets", targets, "a list of strings")
-    elif not targets:
-        yield _Fault("targets", "no targets", "a task without targets cannot be graded")
-    else:
-        for index, target in enumerate(targets):
-            yield from _check_target(f"targets[{index}]", target)
-
-
-def _check_target(name: str, target: object) -> Iterator[_Fault]:
-    if not isinstance(target, str):
-        yield _wrong_type(name, target, "a string")
-    elif not target.strip():
-        yield _Fault(name, "empty", "the target holds no code")
-    elif reason := compile_problem(target.strip()):
-        yield _Fault(name, "does not compile", reason, shown(target))
-
-
-def _check_examples(row: dict[str, Any]) -> Iterator[_Fault]:
+def _check_examples(row: dict[str, Any]) -> Iterator[Fault]:
     examples = row.get("few_shot_examples", [])
     expected = "a list of objects with the strings prompt and completion"
     if not isinstance(examples, list) or not all(map(_is_example, examples)):
-        yield _wrong_type("few_shot_examples", examples, expected)
+        yield wrong_type("few_shot_examples", examples, expected)
     elif len(examples) > MAX_EXAMPLES:
         detail = f"{len(examples)} examples; at most {MAX_EXAMPLES}"
-        yield _Fault("few_shot_examples", "too many", detail)
+        yield Fault("few_shot_examples", "too many", detail)
 
 
 def _is_example(value: object) -> bool:
@@ -318,45 +280,37 @@ def _is_example(value: object) -> bool:
     )
 
 
-def _check_metadata(row: dict[str, Any]) -> Iterator[_Fault]:
+def _check_metadata(row: dict[str, Any]) -> Iterator[Fault]:
     metadata = row.get("metadata", {})
     if not isinstance(metadata, dict):
-        yield _wrong_type("metadata", metadata, "an object")
+        yield wrong_type("metadata", metadata, "an object")
         return
     for name in ("in_place", "allow_processes"):
         if not isinstance(metadata.get(name, False), bool):
-            yield _wrong_type(f"metadata.{name}", metadata[name], "true or false")
+            yield wrong_type(f"metadata.{name}", metadata[name], "true or false")
     yield from _check_timeout(metadata.get("timeout_s", 1))
     yield from _check_entry_point(metadata.get("entry_point", []))
+    yield from check_kind(metadata)
     for name in ("setup", "reference"):
         code = metadata.get(name, "")
         if not isinstance(code, str):
-            yield _wrong_type(f"metadata.{name}", code, "a string")
+            yield wrong_type(f"metadata.{name}", code, "a string")
         elif reason := compile_problem(code):
-            yield _Fault(f"metadata.{name}", "does not compile", reason)
+            yield Fault(f"metadata.{name}", "does not compile", reason)
 
 
-def _check_timeout(value: object) -> Iterator[_Fault]:
+def _check_timeout(value: object) -> Iterator[Fault]:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        yield _wrong_type("metadata.timeout_s", value, "seconds as a number")
+        yield wrong_type("metadata.timeout_s", value, "seconds as a number")
     elif not 0 < value <= MAX_TIMEOUT_S:
         detail = f"use more than 0 and at most {MAX_TIMEOUT_S:g} seconds"
-        yield _Fault("metadata.timeout_s", "out of range", detail, shown(value))
+        yield Fault("metadata.timeout_s", "out of range", detail, shown(value))
 
 
-def _check_entry_point(value: object) -> Iterator[_Fault]:
+def _check_entry_point(value: object) -> Iterator[Fault]:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        yield _wrong_type("metadata.entry_point", value, "a name or a list of names")
+        yield wrong_type("metadata.entry_point", value, "a name or a list of names")
     elif not all(name.isidentifier() for name in names):
         found = shown(value)
-        yield _Fault("metadata.entry_point", "not a name", f"{found} is no Python name", found)
-
-
-def _odd(line: int, record: TaskRecord) -> Iterator[Problem]:
-    """Constant targets are kept, yet every program passes or fails them alike."""
-    for index, target in enumerate(record.targets):
-        if is_constant(target):
-            name = f"targets[{index}]"
-            detail = "reads no name: every program gets the same answer"
-            yield Problem(line, record.task_id, name, "constant target", detail, shown(target))
+        yield Fault("metadata.entry_point", "not a name", f"{found} is no Python name", found)

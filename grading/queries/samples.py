@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404
 from grading import hostile
 from grading.benchmarks import engine_task
 from grading.engine.outcome import Outcome
-from grading.engine.task import BlockPolicy, Preamble
+from grading.engine.task import BlockPolicy, Preamble, to_json
 from grading.models import Attempt, AttemptText, Benchmark, Generation, Sample, Submission, Task
 
 # Failures of these phases happen before the first target is read, so they cannot tell it. Later a
@@ -279,8 +279,9 @@ def case_row(sample: Sample) -> dict[str, Any]:
     return {
         "id": f"{task.task_id}/{sample.index}",
         "generation": sample.generation.text,
-        "targets": list(task.targets),
+        "targets": [to_json(target) for target in task.targets],
         "metadata": {
+            "kind": task.kind.value,
             "timeout_s": task.timeout_s,
             "prompt": task.prompt,
             "format": sample.generation.format,
