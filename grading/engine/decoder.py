@@ -82,6 +82,18 @@ def _fill_dict(value: Any, parts: list[Any]) -> None:
         dict.__setitem__(value, parts[position], parts[position + 1])
 
 
+def _fill_set(value: Any, parts: list[Any]) -> None:
+    """Programs see the order of a set's items: keep it, where one of two ways of filling does.
+
+    Python builds a set display by adding item by item, or from a frozenset made when compiling;
+    the two lay their items out differently.
+    """
+    set.update(value, parts)
+    if not all(map(lambda one, other: one is other, value, parts)):
+        value.clear()
+        set.update(value, frozenset(parts))
+
+
 def _fill_ordered(value: Any, parts: list[Any]) -> None:
     for position in range(0, len(parts), 2):
         value[parts[position]] = parts[position + 1]
@@ -99,7 +111,7 @@ def _collections(name: str) -> Any:
 
 _FILL: dict[Any, Callable[[Any, list[Any]], None]] = {
     list: list.extend,
-    set: set.update,
+    set: _fill_set,
     dict: _fill_ordered,
     "deque": lambda value, parts: value.extend(parts),
 }
@@ -107,7 +119,7 @@ _FILL: dict[Any, Callable[[Any, list[Any]], None]] = {
 # tag: (where the items start, make an empty one from the parts before, fill it)
 _FILLERS: dict[str, tuple[int, Callable[[Any], Any], Callable[[Any, list[Any]], None]]] = {
     "list": (2, lambda _: [], list.extend),
-    "set": (2, lambda _: set(), set.update),
+    "set": (2, lambda _: set(), _fill_set),
     "dict": (2, lambda _: {}, _fill_dict),
     "bytearray": (2, lambda _: bytearray(), _fill_bytearray),
     "OrderedDict": (3, lambda _: _collections("OrderedDict")(), _fill_ordered),

@@ -126,6 +126,12 @@ def test_a_shared_list_stays_shared_and_a_cycle_stays_a_cycle() -> None:
     assert back[1] is back
 
 
+@pytest.mark.parametrize("value", [{12, 13, 14, 15, 16}, {16, 15, 14, 13, 12}, set(range(12, 17))])
+def test_a_set_keeps_the_order_of_its_items(value: set[Any]) -> None:
+    """A program that turns its argument into a tuple shows it."""
+    assert tuple(travel(value)) == tuple(value)
+
+
 def test_a_returned_argument_is_the_same_object_and_its_change_is_told() -> None:
     argument = [3, 1, 2]
     out = Encoder(no_opaque)
