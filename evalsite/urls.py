@@ -8,7 +8,7 @@ from django.views.generic import RedirectView
 from django_rq.stats_views import stats_json
 from django_rq.urls import get_admin_urlpatterns
 
-from evalsite import health, views
+from evalsite import api, health, views
 
 dashboard = [
     path("stats.json", views.superusers_only(stats_json), name="home_json"),
@@ -22,10 +22,13 @@ urlpatterns = [
     # What a browser asks for on pages that name no icon, such as the admin's.
     path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),
     path("theme/", views.theme, name="theme"),
+    path("client/evalsite.py", views.client, name="client"),
     # The admin has no log-in page of its own, so there is one to protect.
     path("admin/login/", LoginView.as_view(redirect_authenticated_user=False)),
     path("admin/queues/", include((dashboard, "django_rq"))),
     path("admin/", admin.site.urls),
+    path("api/", api.reference, name="api"),
+    path("api/v1/", api.api.urls),
     path("", include("grading.urls")),
     path("", include("leaderboard.urls")),
 ]

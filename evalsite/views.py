@@ -1,9 +1,11 @@
-"""Views of no app: the theme switch, the guard of the queue dashboard."""
+"""Views of no app: the theme switch, the client's file, the guard of the queue dashboard."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import redis
@@ -14,11 +16,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from grading.templatetags.page import THEMES
 
 THEME_SECONDS = 365 * 86_400
+CLIENT = Path(__file__).with_name("client.py")
 
 # Its pages carry inline scripts and styles; nothing a candidate wrote is shown on them.
 DASHBOARD_CSP = {
@@ -53,6 +56,18 @@ def theme(request: HttpRequest) -> HttpResponse:
             samesite="Lax",
         )
     return response
+
+
+@require_safe
+def client(request: HttpRequest) -> HttpResponse:
+    """The command-line client, which knows the site it was taken from."""
+    text = CLIENT.read_text(encoding="utf-8")
+    site = json.dumps(request.build_absolute_uri("/"))
+    return HttpResponse(
+        text.replace('SITE = ""', f"SITE = {site}", 1),
+        content_type="text/x-python; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="evalsite.py"'},
+    )
 
 
 def superusers_only(view: View) -> View:

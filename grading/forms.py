@@ -6,10 +6,17 @@ from typing import Any
 
 from django import forms
 
+from grading import tokens
 from grading.models import BenchmarkVersion, Submission
 from grading.permissions import Viewer, visible_versions
 
 NOTES_CHARS = 2_000
+SCOPE_LABELS = {
+    "read": "read what you can read",
+    "submit": "submit and cancel",
+    "triage": "review crashes",
+    "admin": "administer",
+}
 
 
 class VersionField(forms.ModelChoiceField):
@@ -83,6 +90,36 @@ class SubmissionForm(forms.Form):
         names = ("temperature", "n", "prompt_style", "notes")
         values = {name: self.cleaned_data[name] for name in names}
         return {name: value for name, value in values.items() if value not in (None, "")}
+
+
+class TokenForm(forms.Form):
+    """A new API token."""
+
+    name = forms.CharField(
+        max_length=80,
+        help_text="What it is for, such as nightly evaluation.",
+        error_messages={"required": "Give it a name, to know it again."},
+    )
+    scopes = forms.MultipleChoiceField(
+        label="It may",
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose what the token may do."},
+    )
+    days = forms.TypedChoiceField(
+        label="Expires",
+        coerce=lambda text: int(text) or None,
+        choices=[(90, "in 90 days"), (30, "in 30 days"), (365, "in a year"), (0, "never")],
+    )
+
+    def __init__(self, user: Viewer, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field: Any = self.fields["scopes"]
+        field.choices = [
+            (scope, SCOPE_LABELS[scope])
+            for scope in tokens.SCOPES
+            if user.is_staff or scope not in tokens.STAFF_SCOPES
+        ]
+        field.initial = ["read", "submit"]
 
 
 def newest_versions(viewer: Viewer) -> Any:

@@ -431,3 +431,26 @@ class TaskScore(models.Model):
 
     def __str__(self) -> str:
         return f"{self.submission} {self.task}: {self.c} of {self.n}"
+
+
+class ApiToken(models.Model):
+    """A key for the API. Only the hash of its secret is kept; see :mod:`grading.tokens`."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
+    )
+    name = models.CharField(max_length=80)
+    start = models.CharField(max_length=16, help_text="First characters, to tell tokens apart")
+    secret_hash = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the token")
+    scopes = models.JSONField(default=list)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    used_at = models.DateTimeField(null=True, blank=True)
+    used_from = models.CharField(max_length=64, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.start}…"

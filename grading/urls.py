@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from grading.views import crashes, samples, sandbox, submissions, tasks, uploads
+from grading.views import crashes, samples, sandbox, submissions, tasks, tokens, uploads
 
 SAMPLE = "s/<slug:public_id>/<str:task_slug>/<int:index>/"
 
@@ -22,4 +22,6 @@ urlpatterns = [
     path(f"{SAMPLE}case.jsonl", samples.case, name="sample-case"),
     path("sandbox/", sandbox.sandbox, name="sandbox"),
     path("crashes/", crashes.crashes, name="crashes"),
+    path("account/tokens/", tokens.tokens, name="tokens"),
+    path("account/tokens/<int:token_id>/revoke/", tokens.revoke, name="token-revoke"),
 ]

@@ -272,17 +272,21 @@ WAITING = "waiting"
 SAMPLE_FILTERS = [outcome.value for outcome in Outcome] + [PLATFORM, WAITING]
 
 
+def samples_with(submission: Submission, outcome: str = "") -> QuerySet[Sample]:
+    """Its samples, of one outcome if any. ``outcome`` also takes ``platform`` and ``waiting``."""
+    samples = Sample.objects.filter(submission=submission)
+    if outcome == PLATFORM:
+        return samples.filter(state=Sample.State.PLATFORM_FAILED)
+    if outcome == WAITING:
+        return samples.filter(state=Sample.State.QUEUED)
+    return samples.filter(current_attempt__outcome=outcome) if outcome else samples
+
+
 def sample_page(
     submission: Submission, outcome: str = "", task_slug: str = "", number: str = "1"
 ) -> Page[Row]:
-    """Samples in task order. ``outcome`` also takes ``platform`` and ``waiting``."""
-    samples = Sample.objects.filter(submission=submission)
-    if outcome == PLATFORM:
-        samples = samples.filter(state=Sample.State.PLATFORM_FAILED)
-    elif outcome == WAITING:
-        samples = samples.filter(state=Sample.State.QUEUED)
-    elif outcome:
-        samples = samples.filter(current_attempt__outcome=outcome)
+    """Samples in task order; ``outcome`` as for `samples_with`."""
+    samples = samples_with(submission, outcome)
     if task_slug:
         samples = samples.filter(task__slug=task_slug)
     ordered = samples.order_by("task__position", "index")

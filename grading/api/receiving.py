@@ -1,0 +1,102 @@
+"""Taking a file from the body of a call."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any, BinaryIO, Literal, cast
+
+from django.http import HttpRequest
+from ninja import Schema
+
+from grading import grader, uploads
+from grading.api.errors import Problem
+from grading.permissions import version_or_404
+from grading.uploads import Accepted
+
+__all__ = ["BODY", "Accepted", "Options", "receive"]
+
+# Beyond this a body waits on disk.
+MEMORY_BYTES = 1024**2
+BLOCK_BYTES = 64 * 1024
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            },
+        },
+    }
+}
+
+
+class Options(Schema):
+    """``settings`` is a JSON object, such as {"temperature": 0.2}."""
+
+    version: str = ""
+    file_name: str = "upload.jsonl"
+    visibility: Literal["public", "private"] = "public"
+    settings: str = "{}"
+    good_lines_only: bool = False
+    dry_run: bool = False
+
+
+def receive(
+    request: HttpRequest, benchmark: str, model: str, options: Options
+) -> Accepted | dict[str, Any]:
+    """Store the file and start grading, or give the report of a dry run. Raises `Problem`."""
+    if refusal := grader.refusal():
+        raise Problem(503, "no uploads", refusal)
+    version = version_or_404(request.user, benchmark, options.version)
+    settings = _settings(options.settings)
+    with _file(request) as stream:
+        if options.dry_run:
+            return asdict(uploads.check(stream, options.file_name, version))
+        try:
+            return uploads.accept_once(
+                stream,
+                options.file_name,
+                version,
+                model,
+                request.user,  # type: ignore[arg-type]  # a token has a user
+                settings,
+                options.visibility,
+                options.good_lines_only,
+            )
+        except uploads.UploadRejected as rejected:
+            report = asdict(rejected.report)
+            raise Problem(422, "file refused", str(rejected), report=report) from None
+
+
+def _settings(text: str) -> dict[str, Any]:
+    try:
+        settings = json.loads(text)
+    except ValueError:
+        settings = None
+    if not isinstance(settings, dict):
+        raise Problem(422, "invalid parameters", f"settings: {text[:80]!r} is no JSON object")
+    return settings
+
+
+@contextmanager
+def _file(request: HttpRequest) -> Iterator[BinaryIO]:
+    """The uploaded file, seekable; read from the body block by block."""
+    if request.content_type == "multipart/form-data":
+        sent = request.FILES.get("file")
+        if sent is None:
+            raise Problem(422, "no file", "Send the file as the form field 'file'.")
+        yield cast(BinaryIO, sent)
+        return
+    with tempfile.SpooledTemporaryFile(MEMORY_BYTES) as spool:
+        while block := request.read(BLOCK_BYTES):
+            spool.write(block)
+        spool.seek(0)
+        yield cast(BinaryIO, spool)
