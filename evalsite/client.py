@@ -214,8 +214,8 @@ def opened(
     headers: dict[str, str] | None = None,
 ) -> Any:
     """The open response; tried again where the site is not to be reached for a moment."""
-    if not options.url:
-        raise Stop(WRONG, "which site? Use --url or EVALSITE_URL")
+    if not (options.url or "").startswith(("http://", "https://")):
+        raise Stop(WRONG, f"which site? {options.url!r} is no address; use --url or EVALSITE_URL")
     address = f"{options.url.rstrip('/')}/api/v1/{path}"
     sent = dict(headers or {})
     if os.environ.get("EVALSITE_TOKEN"):
@@ -231,8 +231,8 @@ def opened(
                 time.sleep(float(problem.headers.get("Retry-After") or RETRY_S))
                 continue
             raise refused(problem) from None
-        except (urllib.error.URLError, OSError, ValueError) as problem:
-            if not left or isinstance(problem, ValueError):
+        except (urllib.error.URLError, OSError) as problem:
+            if not left:
                 raise Stop(FAILED, f"{options.url}: {problem}") from None
             time.sleep(RETRY_S)
 

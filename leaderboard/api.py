@@ -24,7 +24,7 @@ def board(
     timeouts: Literal["zero", "missing"] = "zero",
     q: str = "",
 ) -> Any:
-    """The rows of the page with the same filters. Sends an ``ETag``."""
+    """The rows of the page with the same filters. Sends an ETag."""
     found = version_or_404(request.user, slug, version)
     shown = queries.board(found, score=score, sort="score", q=q[:200], timeouts=timeouts)
     text = export.to_json(shown)

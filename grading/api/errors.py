@@ -46,7 +46,10 @@ def register(api: NinjaAPI) -> None:
         (Problem, lambda found: found),
         (AuthenticationError, lambda found: _UNKNOWN),
         (ValidationError, _invalid),
-        (Http404, lambda found: Problem(404, "not found", str(found) or "There is no such thing.")),
+        (
+            Http404,
+            lambda found: Problem(404, "not found", "There is no such thing, or not for you."),
+        ),
         (PermissionDenied, lambda found: Problem(403, "not allowed", f"This needs: {found}.")),
         (HttpError, lambda found: Problem(found.status_code, "refused", str(found))),
         (Exception, _fault),

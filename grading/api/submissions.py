@@ -45,7 +45,7 @@ router = Router(tags=["submissions"])
 def send(
     request: HttpRequest, benchmark: str, model: str, options: Query[receiving.Options]
 ) -> HttpResponse:
-    """The body is the file itself, or a form with it as ``file``.
+    """The body is the file itself, or a form with it as the field file.
 
     202 with where to look, 200 where it was here already, 422 with a report by line.
     """
@@ -108,7 +108,7 @@ def results_lines(request: HttpRequest, public_id: str, outcome: str = "") -> Ht
 def result(
     request: HttpRequest, public_id: str, task: str, index: int, attempt: int | None = None
 ) -> dict[str, Any]:
-    """The current attempt, or the one asked for. ``case`` is the line to run it again by."""
+    """The current attempt, or the one asked for. Its case is the line to run it again by."""
     viewer = viewer_of(request)
     found = submission_or_404(viewer, public_id)
     row = sample_or_404(found, task, index)
