@@ -45,7 +45,7 @@ def find(key: str) -> Attempt | None:
     """The newest run under this key; None where there is none, or where its runs disagree."""
     if not settings.VERDICT_CACHE:
         return None
-    runs = Attempt.objects.filter(run_key=key, repeats=None).exclude(detail__endswith=HOSTS_DOING)
+    runs = Attempt.objects.filter(run_key=key, repeats=None).exclude(detail=HOSTS_DOING)
     found = list(runs.select_related("text").order_by("-pk"))
     if len({(run.outcome, run.passed) for run in found}) != 1:
         return None

@@ -143,10 +143,10 @@ def _judged(answers: list[_Answer], total: int, limits: Limits) -> Judged:
 
 
 def _detail(answer: _Answer, index: int, total: int) -> str:
-    """Says which target, but for what is the same at every one or known by its exact words."""
-    if answer.outcome is Outcome.SYNTAX_ERROR or isinstance(answer.run.ended, Overflow):
-        return answer.detail
-    return f"target {index + 1} of {total}: {answer.detail}" if answer.detail else ""
+    """In the words of any other run; which target it was is said where the others count."""
+    if answer.outcome in (Outcome.ASSERTION_FAIL, Outcome.TIMEOUT):
+        return f"target {index + 1} of {total}: {answer.detail}"
+    return answer.detail
 
 
 def _result(index: int, answer: _Answer) -> TargetResult:

@@ -204,10 +204,10 @@ ENDINGS = [
         "import os\nn = int(input())\nprint(2 * n, flush=True)\nif n == 4: os.kill(os.getpid(), 9)",
         "error",
         1,
-        "target 2 of 3: killed by SIGKILL",
+        "killed by SIGKILL",
         "",
     ),
-    ("bytearray(5 << 30)", "error", 0, "target 1 of 3: MemoryError (line 1)", "MemoryError"),
+    ("bytearray(5 << 30)", "error", 0, "MemoryError (line 1)", "MemoryError"),
     ("while True: print('x' * 1000)", "error", 0, "output overflow", ""),
     (
         "import os\nwhile True: os.write(2, b'x' * 1000)",
@@ -222,7 +222,7 @@ ENDINGS = [
         "print(2 * int(input()))",
         "error",
         0,
-        "target 1 of 3: broke the protocol: a frame that is not the cell's",
+        "broke the protocol: a frame that is not the cell's",
         "",
     ),
 ]
