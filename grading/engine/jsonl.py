@@ -11,7 +11,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, NoReturn
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -35,6 +35,8 @@ class Caps:
 
 UPLOAD_CAPS = Caps(line_bytes=1024**2, total_bytes=512 * 1024**2)
 TASK_FILE_CAPS = Caps(line_bytes=16 * 1024**2, total_bytes=512 * 1024**2)
+# One that is not read line by line is held as a whole.
+ARRAY_BYTES = 64 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,23 @@ def read(stream: BinaryIO, caps: Caps, log: ProblemLog) -> Iterator[tuple[int, A
                 yield from _value(number, line, log)
     except _Unreadable as problem:
         log.add(Problem(number, "", "", problem.rule, problem.detail), fatal=True)
+
+
+def read_rows(stream: BinaryIO, caps: Caps, log: ProblemLog) -> Iterator[tuple[int, Any]]:
+    """`read`, also of a file that is one JSON array: its items, numbered from 1, are the lines."""
+    try:
+        chunks = _expanded(stream, caps)
+        first = next((chunk for chunk in chunks if chunk.strip()), b"").lstrip()
+        if not first.startswith(b"["):
+            yield from read(stream, caps, log)
+            return
+        document = b"".join(_expanded(stream, replace(caps, total_bytes=ARRAY_BYTES)))
+    except _Unreadable as problem:
+        log.add(Problem(0, "", "", problem.rule, problem.detail), fatal=True)
+        return
+    for _, items in _value(0, document, log):
+        yield from enumerate(items, 1)
+    log.fatal = log.total > 0
 
 
 def shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Task records: one JSON object per line, validated strictly.
+"""Task records: one JSON object per line, or in an array, validated strictly.
 
 Fields: ``task_id, category, prompt, targets, metric_name, post_process`` and, if wanted,
 ``few_shot_examples`` and ``metadata``. ``targets`` are assertions, as strings; where
@@ -99,10 +99,10 @@ class TaskFile:
 
 
 def read_tasks(stream: BinaryIO) -> TaskFile:
-    """Read and validate a whole ``.jsonl`` or ``.jsonl.gz`` file; never raises for its content."""
+    """Read and validate a whole file, packed with gzip or not; never raises for its content."""
     result = TaskFile([], ProblemLog(), ProblemLog())
     seen: dict[str, int] = {}
-    for line, row in jsonl.read(stream, jsonl.TASK_FILE_CAPS, result.problems):
+    for line, row in jsonl.read_rows(stream, jsonl.TASK_FILE_CAPS, result.problems):
         _take(line, row, seen, result)
         if len(seen) > MAX_TASKS:
             detail = f"more than {MAX_TASKS:,} tasks"

@@ -11,13 +11,19 @@ from typing import Any
 import pytest
 
 from grading.engine import canary
-from grading.engine.cases import BadCase, read_cases
+from grading.engine.cases import BadCase, grade_case, read_cases
 from grading.engine.outcome import PlatformError
 from grading.engine.sandbox import Sandbox
-from grading.engine.task import Format, Generation
+from grading.engine.task import Exchange, Format, Generation, Kind
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOOD = {"id": "a", "generation": "def f(): return 1", "targets": ["f() == 1"], "metadata": {}}
+
+STDIO = GOOD | {
+    "generation": "print(2 * int(input()))",
+    "targets": [{"input": "1", "output": "2", "weight": 3}, {"input": "2", "output": "5"}],
+    "metadata": {"kind": "stdio"},
+}
 
 
 def lines(*rows: dict[str, Any] | str) -> list[str]:
@@ -56,6 +62,10 @@ def test_metadata_becomes_the_task_and_unknown_keys_are_ignored() -> None:
         (GOOD | {"metadata": {"timeout_s": "3"}}, "line 2, metadata.timeout_s: found str"),
         (GOOD | {"metadata": {"in_place": 1}}, "line 2, metadata.in_place: found int"),
         (GOOD | {"metadata": {"format": "chat"}}, "line 2, metadata.format: use generation"),
+        (GOOD | {"metadata": {"kind": "exam"}}, "line 2, metadata.kind: use assertion or stdio"),
+        (STDIO | {"targets": "1"}, "line 2, targets: found str, expected a list of objects"),
+        (STDIO | {"targets": ["1"]}, "line 2, targets: found str, expected a list of objects"),
+        (STDIO | {"targets": [{"input": "1"}]}, "line 2, targets: found dict, expected a list"),
     ],
 )
 def test_a_wrong_line_is_named(row: Any, message: str) -> None:
@@ -87,6 +97,15 @@ def test_the_command_grades_in_order_and_writes_one_row_each(tmp_path: Path) -> 
         "tier",
         "duration_s",
     }
+
+
+@pytest.mark.sandbox
+def test_exchanges_are_cases_too(sandbox: Sandbox) -> None:
+    (case,) = read_cases(lines(STDIO))
+    assert case.task.kind is Kind.STDIO
+    assert case.task.targets == (Exchange("1", "2"), Exchange("2", "5"))
+    row = grade_case(case, sandbox)
+    assert (row["exit_code"], row["per_assertion"]) == ("assertion_fail", [True, False])
 
 
 def test_a_wrong_file_stops_the_run_before_it_begins(tmp_path: Path) -> None:

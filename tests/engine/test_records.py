@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from grading.engine.records import TaskFile, check_record, read_tasks
+from grading.engine.task import Exchange, Kind
 
 GOOD: dict[str, Any] = {
     "task_id": "Mine/0",
@@ -110,7 +111,7 @@ def test_duplicate_ids_name_the_first_line() -> None:
 
 
 def test_lines_that_are_no_objects_or_no_json() -> None:
-    result = read_tasks(io.BytesIO(b'[]\n{"task_id": \n'))
+    result = read_tasks(io.BytesIO(b'5\n{"task_id": \n'))
     assert [problem.rule for problem in result.problems.kept] == ["wrong type", "bad JSON"]
 
 
@@ -126,3 +127,61 @@ def test_constant_targets_stay_with_a_warning() -> None:
 
 def test_importers_of_other_formats_keep_white_space() -> None:
     assert not list(check_record(1, GOOD | {"prompt": "def f():\n"}, strict=False))
+
+
+EXCHANGE = {"input": "1 2\n", "output": "3\n"}
+STDIO: dict[str, Any] = GOOD | {"targets": [EXCHANGE], "metadata": {"kind": "stdio"}}
+
+
+def test_a_task_of_the_kind_stdio() -> None:
+    result = read(STDIO, GOOD | {"task_id": "Mine/1", "metadata": {"kind": "assertion"}})
+    assert result.problems.total == result.warnings.total == 0
+    stdio, assertion = result.records
+    assert (stdio.kind, stdio.targets) == (Kind.STDIO, (Exchange("1 2\n", "3\n"),))
+    assert stdio.metadata == assertion.metadata == {}
+    assert stdio.graded_content()["targets"] == [EXCHANGE]
+    kinds = [record.graded_content()["kind"] for record in result.records]
+    assert kinds == ["stdio", "assertion"]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "rule"),
+    [
+        ({"metadata": {"kind": "unittest"}}, "metadata.kind", "unknown kind"),
+        ({"metadata": {"kind": ["stdio"]}}, "metadata.kind", "unknown kind"),
+        ({"metadata": {}}, "targets[0]", "wrong type"),
+        ({"targets": "1"}, "targets", "wrong type"),
+        ({"targets": []}, "targets", "no targets"),
+        ({"targets": ["add(1, 2) == 3"]}, "targets[0]", "wrong type"),
+        ({"targets": [EXCHANGE, {"input": "1"}]}, "targets[1].output", "missing field"),
+        ({"targets": [EXCHANGE | {"output": 3}]}, "targets[0].output", "wrong type"),
+        ({"targets": [EXCHANGE | {"input": None}]}, "targets[0].input", "wrong type"),
+        ({"targets": [EXCHANGE | {"weight": 1}]}, "targets[0].weight", "unknown field"),
+        ({"targets": [EXCHANGE | {"output": "é" * 131_073}]}, "targets[0].output", "too long"),
+        ({"targets": [EXCHANGE | {"input": "\0"}]}, "targets", "NUL character"),
+        (
+            {"metadata": {"kind": "stdio", "entry_point": "f"}},
+            "metadata.entry_point",
+            "illegal pair",
+        ),
+        ({"metadata": {"kind": "stdio", "setup": "x = 1"}}, "metadata.setup", "illegal pair"),
+        ({"metadata": {"kind": "stdio", "in_place": True}}, "metadata.in_place", "illegal pair"),
+    ],
+)
+def test_a_bad_task_of_the_kind_stdio(change: dict[str, Any], field: str, rule: str) -> None:
+    result = read(STDIO | change)
+    assert result.records == []
+    assert [(one.field, one.rule) for one in result.problems.kept] == [(field, rule)]
+
+
+def test_a_message_says_what_would_be_right() -> None:
+    (found,) = read(GOOD | {"targets": [EXCHANGE]}).problems.kept
+    assert 'set metadata.kind "stdio"' in found.detail
+    (found,) = read(STDIO | {"targets": ["3"]}).problems.kept
+    assert "an object with the strings input and output" in found.detail
+
+
+def test_an_empty_expected_output_stays_with_a_warning() -> None:
+    result = read(STDIO | {"targets": [EXCHANGE | {"output": " \n"}, EXCHANGE]})
+    assert len(result.records[0].targets) == 2
+    assert [warning.field for warning in result.warnings.kept] == ["targets[0].output"]

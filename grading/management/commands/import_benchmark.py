@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +11,22 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.text import slugify
 
 from grading import benchmarks, grader
-from grading.engine import humaneval, records
+from grading.engine import humaneval, task_files
 from grading.engine.jsonl import Problem, ProblemLog
 from grading.engine.outcome import PlatformError
+from grading.engine.task_files import TaskSource
 
 REFUSED = 2
-KNOWN = {"humaneval": "HumanEval"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """What was read: records with the name they go under and what there is to report."""
-
-    slug: str
-    title: str
-    origin: str
-    records: list[records.TaskRecord]
-    problems: ProblemLog
-    warnings: ProblemLog
-    dropped: list[humaneval.DroppedTarget]
+KNOWN = {"humaneval": task_files.human_eval}
 
 
 class Command(BaseCommand):
     help = (
         "Import tasks as a frozen version of a benchmark and grade their reference solutions. "
-        "NAME is humaneval (from the package human-eval); FILE is a .jsonl or .jsonl.gz task "
-        "file. Importing the same content again changes nothing. Exit code 2: refused because "
-        "of problems in the file, which are listed by line. "
+        "NAME is humaneval (from the package human-eval); FILE holds task records, or tasks as "
+        "HumanEval, MBPP, APPS and LiveCodeBench publish them: .jsonl or a .json array, packed "
+        "with gzip or not. Importing the same content again changes nothing. Exit code 2: refused "
+        "because of problems in the file, which are listed by line. "
         "Example: manage.py import_benchmark tasks.jsonl --slug mine --title 'My tasks'"
     )
 
@@ -56,7 +44,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("migrate", verbosity=0)
         source = _source(options["name"])
-        slug = options["slug"] or source.slug
+        slug = options["slug"] or slugify(source.title)
         if not slug or slug != slugify(slug):
             raise CommandError(f"--slug {slug!r}: use lower-case letters, digits and hyphens")
         self._tell(source)
@@ -84,9 +72,10 @@ class Command(BaseCommand):
         if not options["skip_references"]:
             self._references(imported.version)
 
-    def _tell(self, source: _Source) -> None:
+    def _tell(self, source: TaskSource) -> None:
         targets = sum(len(record.targets) for record in source.records)
-        self.stdout.write(f"{source.origin}: {len(source.records)} tasks, {targets} targets.")
+        read = f"{source.origin} ({source.format})"
+        self.stdout.write(f"{read}: {len(source.records)} tasks, {targets} targets.")
         if source.dropped:
             tasks = len({one.task_id for one in source.dropped})
             self.stdout.write(
@@ -125,36 +114,19 @@ class Command(BaseCommand):
             self.stderr.write(f"Grading reference solutions: {done}/{total}", ending=end)
 
 
-def _source(name: str) -> _Source:
-    if name in KNOWN and not Path(name).exists():
-        return _human_eval(name)
-    file = Path(name)
+def _source(name: str) -> TaskSource:
     try:
-        with file.open("rb") as stream:
-            read = records.read_tasks(stream)
+        if name in KNOWN and not Path(name).exists():
+            return KNOWN[name]()
+        with open(name, "rb") as stream:
+            return task_files.read(stream, Path(name).name)
+    except (humaneval.MissingData, ValueError) as problem:
+        raise CommandError(str(problem)) from None
     except OSError as problem:
         known = ", ".join(KNOWN)
         raise CommandError(
             f"{name}: {problem.strerror}. Give a task file, or one of: {known}."
         ) from None
-    stem = file.name.removesuffix(".gz").removesuffix(".jsonl")
-    return _Source(slugify(stem), stem, file.name, read.records, read.problems, read.warnings, [])
-
-
-def _human_eval(name: str) -> _Source:
-    try:
-        converted = humaneval.convert(humaneval.load_rows())
-    except (humaneval.MissingData, ValueError) as problem:
-        raise CommandError(str(problem)) from None
-    return _Source(
-        name,
-        KNOWN[name],
-        "package human-eval",
-        converted.records,
-        converted.problems,
-        ProblemLog(),
-        converted.dropped,
-    )
 
 
 def _sentence(problem: Problem) -> str:
