@@ -195,7 +195,10 @@ class Cell:
         """The node for what is not plain data."""
         cls = type(value)
         self.own_comparison = self.own_comparison or compares_itself(cls)
-        base = kinds.data_base(cls)
+        try:
+            return encoder.library_node(value)
+        except kinds.NotData:
+            base = kinds.data_base(cls)
         enum = kinds.loaded_class("enum", "Enum")
         if enum is not None and enum in _mro_of(cls):
             return self.enum_member(encoder, cls, base, value)

@@ -10,8 +10,9 @@ what a candidate does to ``builtins`` does not reach it.
 
 from __future__ import annotations
 
+from grading.engine import arrays, tables
 from grading.engine.framing import TooLarge, WireError
-from grading.engine.kinds import BUILTIN_TYPES, CONSTANTS, MAX_DEPTH, container_base
+from grading.engine.kinds import BUILTIN_TYPES, CONSTANTS, MAX_DEPTH, container_base, library_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Decoder:
 
     def _decode_tagged(self, node: Any) -> Any:
         tag = node[0]
+        if tag in _LIBRARY:
+            return _LIBRARY[tag](self, node)
         if tag in _FILLERS:
             return self._container(tag, node)
         if tag == "ref":
@@ -60,15 +63,23 @@ class Decoder:
     def _container(self, tag: str, node: Any) -> Any:
         skip, make, fill = _FILLERS[tag]
         value = make([self.decode(part) for part in node[2:skip]])
-        if type(node[1]) is not int or node[1] in self.objects:
-            raise WireError("number used twice")
-        self.objects[node[1]] = value
+        self.register(node[1], value)
         fill(value, [self.decode(part) for part in node[skip:]])
+        return value
+
+    def register(self, number: Any, value: Any) -> Any:
+        """Number a new container; returns it."""
+        if type(number) is not int or number in self.objects:
+            raise WireError("number used twice")
+        self.objects[number] = value
         return value
 
     def refill(self, value: Any, nodes: Any) -> None:
         """Put the contents ``nodes`` into an existing container."""
         base = container_base(type(value))
+        if base in _LIBRARY_CONTENTS:
+            refill_library(value, _LIBRARY_CONTENTS[base](self, nodes))
+            return
         parts = [self.decode(part) for part in nodes]
         if base is bytearray:
             value[:] = parts[0].encode("latin-1")
@@ -189,3 +200,31 @@ _BUILDERS: dict[str, Callable[[list[Any]], Any]] = {
     "timedelta": _datetime("timedelta"),
     "timezone": _datetime("timezone"),
 }
+
+_LIBRARY: dict[str, Callable[[Decoder, Any], Any]] = {
+    "ndarray": arrays.take_array,
+    "npscalar": arrays.take_scalar,
+    "npdtype": arrays.take_dtype,
+    "nptype": arrays.take_type,
+    "Series": tables.take_series,
+    "DataFrame": tables.take_frame,
+    "Index": lambda decoder, node: tables.take_index(decoder, node[1:]),
+    "column": lambda decoder, node: tables.take_column(decoder, node[1:]),
+    "Timestamp": tables.take_timestamp,
+    "Timedelta": tables.take_timedelta,
+    "Period": tables.take_period,
+    "Interval": tables.take_interval,
+    "missing": tables.take_missing,
+}
+
+_LIBRARY_CONTENTS: dict[Any, Callable[[Decoder, Any], Any]] = {
+    "ndarray": arrays.array_of,
+    "Series": tables.series_of,
+    "DataFrame": tables.frame_of,
+}
+
+
+def refill_library(value: Any, new: Any) -> None:
+    """Make an array, series or frame hold what ``new``, another one, holds."""
+    refill = arrays.refill if library_name(type(value)) == "ndarray" else tables.refill
+    refill(value, new)

@@ -16,8 +16,19 @@ from __future__ import annotations
 
 import sys
 
+from grading.engine import arrays, tables
 from grading.engine.framing import MAX_FRAME, TooLarge
-from grading.engine.kinds import BUILTIN_TYPES, MAX_DEPTH, container_base, loaded_class, stdlib_name
+from grading.engine.kinds import (
+    BUILTIN_TYPES,
+    EXTENSION_ARRAYS,
+    MAX_DEPTH,
+    NotData,
+    container_base,
+    is_number_type,
+    library_name,
+    loaded_class,
+    stdlib_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,6 +90,8 @@ class Encoder:
             return ["type", BUILTIN_TYPES[value]]
         if value is Ellipsis or value is NotImplemented:
             return ["const", "Ellipsis" if value is Ellipsis else "NotImplemented"]
+        if cls is type and is_number_type(value):
+            return ["nptype", value.__name__]
         name = stdlib_name(cls)
         if name:
             return self.stdlib(name, value)
@@ -88,6 +101,20 @@ class Encoder:
         """Node of a subclass instance as its base data, through the base's own methods."""
         encoder = _ENCODERS.get(base)
         return encoder(self, value) if encoder else self.stdlib(stdlib_name(base), value)
+
+    def library_node(self, value: Any) -> Any:
+        """Node of numpy's or pandas' data as plain data; NotData for anything else."""
+        node = _LIBRARY_NODES.get(library_name(type(value)))
+        if node is None:
+            raise NotData
+        known = len(self.objects)
+        try:
+            return node(self, value)
+        except NotData:
+            for value in self.objects[known:]:
+                del self.numbers[id(value)]
+            del self.objects[known:]
+            raise
 
     def number(self, value: Any) -> tuple[bool, int]:
         """(seen before, number) of a mutable container."""
@@ -106,7 +133,10 @@ class Encoder:
 
     def contents(self, value: Any) -> Any:
         """What a numbered container holds now; nested numbered ones as references."""
-        _, items = _CONTENTS[container_base(type(value))]
+        base = container_base(type(value))
+        if base in _LIBRARY_CONTENTS:
+            return _LIBRARY_CONTENTS[base](self, value)
+        _, items = _CONTENTS[base]
         return [self.encode(item) for item in items(value)]
 
     def stdlib(self, name: str, value: Any) -> Any:
@@ -247,4 +277,28 @@ _STDLIB_ENCODERS: dict[str, Callable[[Encoder, Any], Any]] = {
     "defaultdict": _dict_like("defaultdict"),
     "Counter": _dict_like("Counter"),
     "deque": _deque_node,
+}
+
+_LIBRARY_NODES: dict[str, Callable[[Encoder, Any], Any]] = {
+    "ndarray": arrays.array_node,
+    "generic": arrays.scalar_node,
+    "dtype": arrays.dtype_node,
+    "Series": tables.series_node,
+    "DataFrame": tables.frame_node,
+    "Index": lambda encoder, value: ["Index", *tables.index_node(encoder, value)],
+    "Timestamp": tables.moment_node("Timestamp"),
+    "Timedelta": tables.moment_node("Timedelta"),
+    "Period": tables.period_node,
+    "Interval": tables.interval_node,
+    "missing": tables.missing_node,
+    **{
+        name: lambda encoder, value: ["column", *tables.column_node(encoder, value)]
+        for name in EXTENSION_ARRAYS
+    },
+}
+
+_LIBRARY_CONTENTS: dict[Any, Callable[[Encoder, Any], Any]] = {
+    "ndarray": arrays.content,
+    "Series": tables.series_content,
+    "DataFrame": tables.frame_content,
 }

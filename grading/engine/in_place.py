@@ -14,7 +14,8 @@ Runs inside the judge; written for Python 3.8.
 
 from __future__ import annotations
 
-from grading.engine.decoder import Decoder
+from grading.engine.decoder import Decoder, refill_library
+from grading.engine.kinds import library_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,10 +126,15 @@ class Tape:
 def _contents(container: Any) -> Any:
     if isinstance(container, dict):
         return list(container.items())
+    if library_name(type(container)):
+        return container.copy()
     return list(container)
 
 
 def _restore(container: Any, contents: Any) -> None:
+    if library_name(type(container)):
+        refill_library(container, contents)
+        return
     container.clear()
     if isinstance(container, dict):
         for key, value in contents:

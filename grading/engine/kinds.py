@@ -15,6 +15,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+
+class NotData(Exception):
+    """A library's object that stays where it is."""
+
+
 MAX_DEPTH = 60
 MAX_ITEMS = 10_000
 
@@ -26,6 +31,19 @@ _STDLIB = {
     "fractions": ("Fraction",),
     "datetime": ("datetime", "date", "time", "timedelta", "timezone"),
     "collections": ("OrderedDict", "defaultdict", "Counter", "deque"),
+}
+
+EXTENSION_ARRAYS = (
+    *("Categorical", "IntegerArray", "FloatingArray", "BooleanArray"),
+    *("StringArray", "ArrowStringArray", "DatetimeArray", "PeriodArray", "IntervalArray"),
+)
+
+# Masked arrays and matrices compare by rules of their own: they are named here to be no data.
+_LIBRARIES = {
+    "numpy": ("ndarray", "generic", "dtype", "matrix"),
+    "numpy.ma": ("MaskedArray",),
+    "pandas": ("Series", "DataFrame", "Index", "Timestamp", "Timedelta", "Period", "Interval"),
+    "pandas.arrays": EXTENSION_ARRAYS,
 }
 
 _DATA = (int, float, complex, str, bytes, bytearray, list, tuple, set, frozenset, dict)
@@ -59,6 +77,31 @@ def stdlib_name(cls: type) -> str:
     return ""
 
 
+def library_name(cls: type) -> str:
+    """Name of the class of numpy or pandas that ``cls`` is or is derived from, if any."""
+    if "numpy" not in sys.modules:
+        return ""
+    known = {
+        id(found): name
+        for module, names in _LIBRARIES.items()
+        for name in names
+        if (found := loaded_class(module, name)) is not None
+    }
+    pandas = sys.modules.get("pandas")
+    for missing in ("NaT", "NA"):
+        known[id(type(getattr(pandas, missing, pandas)))] = "missing"
+    for base in mro_of(cls):
+        if id(base) in known:
+            return known[id(base)]
+    return ""
+
+
+def is_number_type(cls: type) -> bool:
+    """One of numpy's own scalar types."""
+    generic = loaded_class("numpy", "generic")
+    return generic in mro_of(cls) and loaded_class("numpy", class_name(cls)) is cls
+
+
 def data_base(cls: type) -> type | None:
     """The data type that ``cls`` is derived from, if any."""
     for base in mro_of(cls):
@@ -68,7 +111,10 @@ def data_base(cls: type) -> type | None:
 
 
 def container_base(cls: type) -> Any:
-    """The mutable container that ``cls`` is derived from; ``"deque"`` for that class."""
+    """The mutable container that ``cls`` is derived from; those outside builtins by name."""
+    library = library_name(cls)
+    if library in ("ndarray", "Series", "DataFrame"):
+        return library
     for base in mro_of(cls):
         if base in _CONTAINERS:
             return base

@@ -199,7 +199,10 @@ class Peer:
         node = self.known_node(encoder, value)
         if node is not None:
             return node
-        base = kinds.data_base(type(value))
+        try:
+            return encoder.library_node(value)
+        except kinds.NotData:
+            base = kinds.data_base(type(value))
         if base is not None:
             return encoder.base_node(base, value)
         if hasattr(type(value), "__next__"):

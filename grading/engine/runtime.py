@@ -15,7 +15,7 @@ from pathlib import Path
 _HERE = Path(__file__).resolve().parent
 
 # In the order in which they are to be executed; the last one's main() runs.
-_VALUES = ("framing", "kinds", "encoder", "decoder")
+_VALUES = ("framing", "kinds", "arrays", "tables", "encoder", "decoder")
 CELL = (*_VALUES, "confine", "inside", "denylist", "operations", "loading", "cell")
 SCRIPT = ("framing", "kinds", "confine", "inside", "denylist", "loading", "script")
 JUDGE = (*_VALUES, "confine", "inside", "in_place", "remote", "judge")
