@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _builtins = dict(__builtins__ if isinstance(__builtins__, dict) else vars(__builtins__))
 _put = object.__setattr__
+# numpy reads these of any object, and takes the addresses in them for its own memory.
+_MEMORY = ("__array_interface__", "__array_struct__")
 
 
 class Remote:
@@ -34,6 +36,8 @@ class Remote:
     _node: Any
 
     def __getattr__(self, name: str) -> Any:
+        if name in _MEMORY:
+            raise AttributeError(name)
         return self._peer.ask("get", self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
