@@ -217,7 +217,8 @@ class Cell:
             return ["iterator", number]
         if callable(value):
             return ["function", number]
-        return ["object", number, kinds.class_name(cls), hasattr(cls, "__iter__")]
+        name, true = kinds.class_name(cls), is_always_true(cls)
+        return ["object", number, name, hasattr(cls, "__iter__"), true]
 
     def enum_member(self, encoder: Encoder, cls: type, base: Any, value: Any) -> Any:
         get = object.__getattribute__
@@ -316,6 +317,17 @@ def compares_itself(cls: type) -> bool:
             if type(function) is FUNCTION and function.__code__.co_filename == loading.FILE_NAME:
                 return True
     return False
+
+
+def is_always_true(cls: type) -> bool:
+    """Whether it is a library's class whose instances have neither truth nor length: re.Match.
+
+    A program may pass off its own class as one; it could return True as well.
+    """
+    module = sys.modules.get(str(_dict_of(cls).get("__module__")))
+    known = getattr(module, kinds.class_name(cls), None) is cls
+    own = any({"__bool__", "__len__"} & set(_dict_of(base)) for base in _mro_of(cls))
+    return known and module is not sys.modules.get(MODULE_NAME) and not own
 
 
 def exception_base(cls: type) -> str:

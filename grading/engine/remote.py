@@ -73,6 +73,13 @@ class RemoteIterable(Remote):
         return iter(self._peer.ask("iter", self))
 
 
+class RemoteTrue(Remote):
+    """Of a library's class, all of whose objects are true."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
 class RemoteFunction(Remote):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._peer.ask("call", self, args, kwargs)
@@ -346,7 +353,9 @@ def _class(peer: Peer, node: Any) -> Any:
 
 
 def _object(peer: Peer, node: Any) -> Any:
-    kind = RemoteIterable if node[3] is True else Remote
+    kind = RemoteTrue if node[4] is True else Remote
+    if node[3] is True:
+        kind = RemoteIterable
     return kind(peer, ["handle", node[1]])
 
 

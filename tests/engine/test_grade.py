@@ -36,6 +36,7 @@ def answers(verdict: Verdict) -> str:
 
 
 CLASSES = """
+    import re
     from dataclasses import dataclass
     from collections import namedtuple, OrderedDict
     from enum import Enum, IntEnum
@@ -71,6 +72,7 @@ CLASSES = """
     def keyed(d): return d["missing"]
     def bag(*xs): return Bag(*xs)
     def first(p): return p.a
+    def found(x): return re.match("a", x)
     def same(x): return x
     def adder(n): return lambda x: x + n
 """
@@ -110,6 +112,8 @@ MEANINGS = [
     ("pair(1, 2) < pair(3, 4)", "fs"),
     ("len(pair(1, 2)) == 2", "fs"),
     ("pair(1, 2)", "fs"),
+    ("found('a') and not found('b')", "ts"),
+    ("found('a').group() == 'a' and found('a') != 'a'", "ts"),
     ("str(bag(1)) == 'bag'", "ts"),
     ("list(bag(1, 2)) == [1, 2]", "ts"),
     ("p = pair(1, 2)\np.a = 10\nassert p.total() == 12", "ts"),
