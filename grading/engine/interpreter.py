@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from grading.engine.find_python import candidates, is_of, wanted_version
 from grading.engine.outcome import PlatformError
 
 _ASK = (
@@ -37,58 +37,56 @@ class Interpreter:
 def resolve_python(spec: str | None = None) -> Interpreter:
     """The base interpreter behind a path, a version like ``3.13``, or a name on PATH.
 
-    None is the one running now. A version is asked of ``uv`` where present, else looked up
-    as ``python3.13``. Raises PlatformError when there is none or it does not answer.
+    None is the one running now. Where to look for the others: :mod:`find_python`; the first
+    that answers, and is of the version asked for, is taken. Raises PlatformError when there is
+    none, or a path's does not answer.
     """
     if spec is None:
         executable = getattr(sys, "_base_executable", "") or sys.executable
         version = ".".join(map(str, sys.version_info[:3]))
         return _interpreter(executable, version, {sys.base_prefix, sys.base_exec_prefix})
-    path = _find(spec)
-    try:
-        answer = subprocess.run(
-            [path, "-I", "-S", "-c", _ASK],
-            capture_output=True,
-            text=True,
-            timeout=_ASK_TIMEOUT_S,
-            check=True,
-        )
-        executable, version, *prefixes = json.loads(answer.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise PlatformError(f"{path} does not answer as a Python interpreter: {error}") from error
-    return _interpreter(executable, version, set(prefixes))
+    wanted = wanted_version(spec)
+    failure = ""
+    for path in candidates(spec):
+        try:
+            executable, version, *prefixes = _ask(path)
+        except (OSError, subprocess.SubprocessError, ValueError) as error:
+            failure = failure or f"{path} does not answer as a Python interpreter: {error}"
+            continue
+        if is_of(version, wanted):
+            return _interpreter(executable, version, set(prefixes))
+    raise PlatformError(
+        f"no Python interpreter {spec!r}: {failure or 'none is installed'}. "
+        "Give a path, a version like 3.12, or a name on PATH"
+    )
 
 
-def _find(spec: str) -> str:
-    if os.sep in spec:
-        found: str | None = spec if os.access(spec, os.X_OK) else None
-    elif re.fullmatch(r"\d+(\.\d+)*", spec):
-        found = _ask_uv(spec) or shutil.which(f"python{spec}")
-    else:
-        found = shutil.which(spec)
-    if not found:
-        raise PlatformError(
-            f"no Python interpreter {spec!r}: give a path, a version like 3.12, or a name on PATH"
-        )
-    return found
-
-
-def _ask_uv(version: str) -> str | None:
-    uv = shutil.which("uv")
-    if not uv:
-        return None
-    command = [uv, "python", "find", "--system", "--no-python-downloads", version]
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=_ASK_TIMEOUT_S)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.strip() if answer.returncode == 0 else None
+def _ask(path: str) -> list[str]:
+    """Executable, version and prefixes. Raises OSError, SubprocessError, ValueError."""
+    answer = subprocess.run(
+        [path, "-I", "-S", "-c", _ASK],
+        capture_output=True,
+        text=True,
+        timeout=_ASK_TIMEOUT_S,
+        check=True,
+    )
+    told: list[str] = json.loads(answer.stdout)
+    return told
 
 
 def _interpreter(executable: str, version: str, prefixes: set[str]) -> Interpreter:
-    hops = _hops(executable)
-    spelled = prefixes | {os.path.dirname(os.path.dirname(hop)) for hop in hops}
-    binds = {
+    binds = needed_directories(executable, prefixes)
+    return Interpreter(os.path.realpath(executable), version, binds)
+
+
+def needed_directories(executable: str, prefixes: Iterable[str] = ()) -> tuple[str, ...]:
+    """What has to be visible for an interpreter to run, in every spelling that leads to it.
+
+    Of the prefixes and of each link on the way to the real file; a virtual environment's own
+    directory is not among them.
+    """
+    spelled = {*prefixes, *(os.path.dirname(os.path.dirname(hop)) for hop in _hops(executable))}
+    found = {
         os.path.join(spelling, part)
         for prefix in spelled
         if not os.path.exists(os.path.join(prefix, "pyvenv.cfg"))
@@ -96,7 +94,7 @@ def _interpreter(executable: str, version: str, prefixes: set[str]) -> Interpret
         for part in _PARTS
         if os.path.isdir(os.path.join(spelling, part))
     }
-    return Interpreter(os.path.realpath(executable), version, tuple(sorted(binds)))
+    return tuple(sorted(found))
 
 
 def _hops(path: str) -> list[str]:

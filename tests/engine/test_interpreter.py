@@ -45,12 +45,74 @@ def test_a_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert resolve_python(SHORT).version == VERSION
 
 
-def test_a_version_is_asked_of_uv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    uv = tmp_path / "uv"
-    uv.write_text(f'#!/bin/sh\n[ "$1 $2" = "python find" ] && echo {sys.executable}\n')
-    uv.chmod(0o755)
+def fake(path: Path, version: str) -> Path:
+    """An interpreter that says it is of that version."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'#!/bin/sh\necho \'["{path}", "{version}", "/usr", "/usr"]\'\n')
+    path.chmod(0o755)
+    return path
+
+
+def broken(path: Path) -> Path:
+    path.write_text("#!/bin/sh\necho not here >&2\nexit 127\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A home without version managers, and an empty directory that is all of PATH."""
+    for variable in ("UV_PYTHON_INSTALL_DIR", "PYENV_ROOT", "ASDF_DATA_DIR", "MISE_DATA_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert resolve_python("3.99").version == VERSION
+    return tmp_path
+
+
+def test_a_version_is_asked_of_uv(nothing_installed: Path) -> None:
+    fake(nothing_installed / "python3.98", "3.98.1")
+    found = fake(nothing_installed / "uvs" / "python", "3.98.2")
+    uv = nothing_installed / "uv"
+    uv.write_text(f'#!/bin/sh\n[ "$1 $2" = "python find" ] && echo {found}\n')
+    uv.chmod(0o755)
+    assert resolve_python("3.98").version == "3.98.2"
+
+
+@pytest.mark.parametrize("spec", ["3.98", "python3.98", "3.98.10"])
+def test_version_managers_are_asked_for_the_newest_patch(
+    nothing_installed: Path, spec: str
+) -> None:
+    broken(nothing_installed / "python3.98")  # a shim that leads nowhere
+    for release in ("3.98.2", "3.98.10", "3.98.9-dev", "3.99.11"):
+        fake(nothing_installed / f".pyenv/versions/{release}/bin/python3.98", release)
+    assert resolve_python(spec).version == "3.98.10"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ".pyenv/versions/3.98.1",
+        ".asdf/installs/python/3.98.1",
+        ".local/share/mise/installs/python/3.98.1",
+        ".local/share/uv/python/cpython-3.98.1-linux-x86_64-gnu",
+    ],
+)
+def test_version_managers(nothing_installed: Path, place: str) -> None:
+    fake(nothing_installed / place / "bin/python3.98", "3.98.1")
+    assert resolve_python("3.98").version == "3.98.1"
+
+
+def test_one_on_path_of_another_version_is_passed_over(nothing_installed: Path) -> None:
+    fake(nothing_installed / "python3.98", "3.98.1")
+    fake(nothing_installed / ".pyenv/versions/3.98.4/bin/python3.98", "3.98.4")
+    assert resolve_python("3.98").version == "3.98.1"
+    assert resolve_python("3.98.4").version == "3.98.4"
+
+
+def test_the_cause_is_told(nothing_installed: Path) -> None:
+    broken(nothing_installed / "python3.98")
+    with pytest.raises(PlatformError, match=r"'3\.98': .*/python3\.98 does not answer"):
+        resolve_python("3.98")
 
 
 def test_every_spelling_is_bound(tmp_path: Path) -> None:
@@ -86,8 +148,5 @@ def test_none_there(spec: str) -> None:
 
 
 def test_one_that_does_not_answer(tmp_path: Path) -> None:
-    broken = tmp_path / "python"
-    broken.write_text("#!/bin/sh\nexit 1\n")
-    broken.chmod(0o755)
     with pytest.raises(PlatformError, match="does not answer as a Python interpreter"):
-        resolve_python(str(broken))
+        resolve_python(str(broken(tmp_path / "python")))
