@@ -13,12 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from grading.engine.outcome import PlatformError
+from grading.engine.locking import Tick, lock
 
-Tick = Callable[[], None]
-
-_LOOK_S = 0.01
-_TICK_S = 1.0
 # Longer than any run may take, so that a stuck holder delays others but does not stop them.
 WAIT_S = 120.0
 
@@ -44,9 +40,9 @@ class Turnstile:
         if self._alone:
             return _nothing
         deadline = time.monotonic() + self._wait_s
-        gate = None if self._inside else _lock(self._gate, fcntl.LOCK_SH, deadline, tick)
+        gate = None if self._inside else lock(self._gate, fcntl.LOCK_SH, deadline, tick)
         try:
-            main = _lock(self._main, fcntl.LOCK_SH, deadline, tick)
+            main = lock(self._main, fcntl.LOCK_SH, deadline, tick)
         finally:
             if gate is not None:
                 os.close(gate)
@@ -74,9 +70,9 @@ class Turnstile:
         while waiting. Raises PlatformError after ``wait_s`` seconds.
         """
         deadline = time.monotonic() + self._wait_s
-        gate = _lock(self._gate, fcntl.LOCK_EX, deadline, tick)
+        gate = lock(self._gate, fcntl.LOCK_EX, deadline, tick)
         try:
-            main = _lock(self._main, fcntl.LOCK_EX, deadline, tick)
+            main = lock(self._main, fcntl.LOCK_EX, deadline, tick)
             self._alone = True
             try:
                 yield
@@ -89,21 +85,3 @@ class Turnstile:
 
 def _nothing() -> None:
     """Leave a turnstile that was not entered."""
-
-
-def _lock(path: str, kind: int, deadline: float, tick: Tick | None) -> int:
-    """A descriptor holding the lock; closing it releases the lock."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    next_tick = time.monotonic() + _TICK_S
-    while True:
-        try:
-            fcntl.flock(fd, kind | fcntl.LOCK_NB)
-            return fd
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                os.close(fd)
-                raise PlatformError(f"waited too long for {path}") from None
-        if tick is not None and time.monotonic() >= next_tick:
-            next_tick = time.monotonic() + _TICK_S
-            tick()
-        time.sleep(_LOOK_S)
