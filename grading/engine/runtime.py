@@ -2,7 +2,8 @@
 
 Nothing of the project is visible inside, so the interpreter is started with a few lines that read
 the modules from descriptor 0: compiled ones where the interpreter is of the same version as this
-one, their source otherwise.
+one, their source otherwise. What an interpreter adds to the builtins for people at a prompt, where
+it looks for packages, goes first: a name means the same with packages and without.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ modules = marshal.loads(read(int.from_bytes(read(4), "big")))
 package = type(sys)("grading.engine")
 package.annotations = None
 loaded = {"grading.engine": package, "__future__": package}
+for name in ("copyright", "credits", "exit", "help", "license", "quit"):
+    vars(builtins).pop(name, None)
 real = builtins.__import__
 def find(name, globals=None, locals=None, fromlist=(), level=0):
     return loaded[name] if name in loaded else real(name, globals, locals, fromlist, level)

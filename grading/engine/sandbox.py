@@ -12,7 +12,9 @@ from typing import Any
 
 from grading.engine.child import Child
 from grading.engine.drain import Drained, Ended, drain
-from grading.engine.interpreter import Interpreter, resolve_python
+from grading.engine.environment import Environment, Spec
+from grading.engine.environment_cache import prepare
+from grading.engine.installer import Say
 from grading.engine.isolation import Probe, bwrap, choose
 from grading.engine.isolation.findings import Finding, findings, safe_for_strangers
 from grading.engine.isolation.hardening import Hardening, probe
@@ -20,12 +22,12 @@ from grading.engine.isolation.launch import Front, Isolation, launch
 from grading.engine.isolation.rlimit import rlimits, running_tasks
 from grading.engine.isolation.view import View
 from grading.engine.limits import ADDRESS_SPACE_BYTES, Limits
+from grading.engine.locking import Tick
 from grading.engine.outcome import PlatformError
 from grading.engine.turnstile import Turnstile
 from grading.engine.workdir import make_workdir, remove_abandoned, remove_tree
 
 RUN_TIMEOUT_S = 15.0
-FLAGS = ("-s", "-B", "-S")
 _SUMMARY_CHARS = 400
 _CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
@@ -61,10 +63,11 @@ class ExecResult:
 class Sandbox:
     """A named place to run code in; call :meth:`ensure` once before anything else.
 
-    ``base_python`` as for ``resolve_python``; ``isolation`` is a tier or ``auto``, which
-    EVALSITE_TIER may decide; ``env`` is added to the clean environment of every process;
-    ``address_space_limit`` in bytes, None for no limit; ``cache_root`` holds the locks and is
-    by default EVALSITE_CACHE_DIR or ``evalsite`` in the user's cache directory.
+    ``base_python``, ``packages``, ``provision`` and ``env`` make its environment, see
+    :class:`Spec`; ``env`` is added to the clean environment of every process. ``isolation`` is a
+    tier or ``auto``, which EVALSITE_TIER may decide; ``address_space_limit`` in bytes, None for
+    no limit; ``cache_root`` holds locks and environments and is by default EVALSITE_CACHE_DIR or
+    ``evalsite`` in the user's cache directory.
     """
 
     def __init__(
@@ -78,41 +81,63 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         address_space_limit: int | None = ADDRESS_SPACE_BYTES,
     ) -> None:
-        if packages or provision:
-            raise PlatformError(f"sandbox {name!r}: packages are not supported yet")
         self.name = name
         self.address_space_limit = address_space_limit
         self.hardening: list[str] = []
         self.probes: list[Probe] = []
-        self._env = dict(env or {})
-        self._base_python = base_python
+        self._spec = Spec(base_python, tuple(packages), tuple(provision), dict(env or {}))
         self._wanted = isolation
         self._cache_root = cache_root
         self._ready: _Ready | None = None
 
     def ensure(self, force: bool = False, quiet: bool = True) -> None:
-        """Find the interpreter and probe the isolation; cheap when done before.
+        """Build or find the environment and probe the isolation; cheap when done before.
 
-        ``force`` does it again; without ``quiet`` the chosen tier is printed. Raises
-        PlatformError with the cause when the interpreter or the tier does not work.
+        ``force`` does it again; without ``quiet`` the installer's output and the chosen tier are
+        printed. Raises PlatformError with the cause when the environment cannot be built, or the
+        interpreter or the tier does not work.
+        """
+        self.prepare(force, None if quiet else print)
+
+    def prepare(
+        self, force: bool = False, say: Say | None = None, tick: Tick | None = None
+    ) -> None:
+        """As :meth:`ensure`. ``say`` gets what there is to say line by line; ``tick`` is called
+        about once a second while the environment is built, here or by another process.
         """
         if self._ready is None or force:
-            interpreter = resolve_python(self._base_python)
-            wanted = self._wanted
-            if wanted == "auto":
-                wanted = os.environ.get("EVALSITE_TIER") or "auto"
-            view = View(
-                interpreter.python, interpreter.binds, hidden=_hidden(), version=interpreter.version
-            )
-            remove_abandoned()
+            cache = _cache_directory(self._cache_root)
+            before, self._ready = self._ready, self._look(cache, force, say, tick)
+            if before:
+                before.environment.release()
+        if say:
+            say(f"sandbox {self.name}: {self.tier}, Python {self.python_version}")
+
+    def _look(self, cache: str, force: bool, say: Say | None, tick: Tick | None) -> _Ready:
+        environment = prepare(self._spec, cache, force=force, say=say, tick=tick)
+        wanted = self._wanted
+        if wanted == "auto":
+            wanted = os.environ.get("EVALSITE_TIER") or "auto"
+        view = View(
+            environment.python, environment.binds, hidden=_hidden(), version=environment.version
+        )
+        remove_abandoned()
+        try:
             isolation, self.probes = choose(wanted, view)
-            hardening = probe(isolation, view)
-            self.hardening = list(hardening.names)
-            running = _running(isolation)
-            turnstile = Turnstile(_cache_directory(self._cache_root))
-            self._ready = _Ready(interpreter, view, isolation, hardening, turnstile, running)
-        if not quiet:
-            print(f"sandbox {self.name}: {self.tier}, Python {self.python_version}")  # noqa: T201
+        except PlatformError:
+            environment.release()
+            raise
+        hardening = probe(isolation, view)
+        self.hardening = list(hardening.names)
+        return _Ready(
+            environment,
+            environment.filled(self._spec.variables),
+            view,
+            isolation,
+            hardening,
+            Turnstile(cache),
+            _running(isolation),
+        )
 
     @property
     def tier(self) -> str:
@@ -125,11 +150,16 @@ class Sandbox:
     @property
     def python(self) -> str:
         """Path of the interpreter."""
-        return self._get().interpreter.python
+        return self._get().environment.python
 
     @property
     def python_version(self) -> str:
-        return self._get().interpreter.version
+        return self._get().environment.version
+
+    @property
+    def environment(self) -> Environment:
+        """What programs run in."""
+        return self._get().environment
 
     @property
     def safe_for_strangers(self) -> bool:
@@ -161,7 +191,7 @@ class Sandbox:
         waits. Raises PlatformError.
         """
         ready = self._get()
-        command = [self.python, *FLAGS, *args]
+        command = [self.python, *ready.environment.flags, *args]
         program = ready.hardening.program(ready.isolation, allow_processes)
         return self._launch(ready.view, command, extra_env, tick=tick, program=program)
 
@@ -185,7 +215,7 @@ class Sandbox:
         program: bytes = b"",
     ) -> Child:
         ready = self._get()
-        env = self._env | dict(extra_env or {})
+        env = ready.variables | dict(extra_env or {})
         leave = ready.turnstile.enter(tick)
         try:
             return launch(
@@ -209,7 +239,8 @@ class Sandbox:
         workdir = make_workdir()
         try:
             program = _write(workdir, code)
-            return self.run_argv([self.python, *FLAGS, program], workdir, timeout, env)
+            argv = [self.python, *self.environment.flags, program]
+            return self.run_argv(argv, workdir, timeout, env)
         finally:
             remove_tree(workdir)
 
@@ -266,7 +297,8 @@ class Sandbox:
 class _Ready:
     """What :meth:`Sandbox.ensure` found out."""
 
-    interpreter: Interpreter
+    environment: Environment
+    variables: dict[str, str]
     view: View
     isolation: Isolation
     hardening: Hardening
@@ -323,11 +355,11 @@ def _counts_by_namespace() -> bool:
 
 
 def _cache_directory(root: str | os.PathLike[str] | None) -> str:
-    """The directory of the locks, made with mode 0700."""
+    """The directory of locks and environments; others may pass, but not look."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     chosen = root or os.environ.get("EVALSITE_CACHE_DIR") or os.path.join(home, "evalsite")
     try:
-        os.makedirs(chosen, mode=0o700, exist_ok=True)
+        os.makedirs(chosen, mode=0o711, exist_ok=True)
     except OSError as error:
         raise PlatformError(f"cannot make {chosen}: {error}; set EVALSITE_CACHE_DIR") from error
     return os.fspath(chosen)

@@ -121,7 +121,9 @@ def _binds(view: View) -> list[str]:
         for path in view.hidden
         if os.path.isdir(path) and any(_inside(path, root) for root in (_SYSTEM, *bound))
     ]
-    wanted = [path for path in view.extra if not _inside(path, _SYSTEM)]
+    # An environment may be kept among the files that are hidden.
+    within = [path for path in view.binds if any(_inside(path, root) for root in covered)]
+    wanted = [*within, *(path for path in view.extra if not _inside(path, _SYSTEM))]
     return [
         *_each("--ro-bind", bound),
         *(word for path in covered for word in _tmpfs(path, _COVER_BYTES)),

@@ -99,9 +99,10 @@ def _hardenings(tier: str, hardening: Sequence[str]) -> Iterator[Finding]:
     if os.getuid() == 0 and "slot-uid" not in hardening:
         yield Finding(
             "slot-uid",
-            "The worker is root, and other users cannot read its interpreter.",
+            "The worker is root, and other users cannot read its interpreter or its packages.",
             "Programs run as root of this host, without its capabilities.",
-            "Start the worker as another user, or use an interpreter outside root's home.",
+            "Start the worker as another user, or use an interpreter and an EVALSITE_CACHE_DIR "
+            "outside root's home.",
         )
 
 

@@ -18,6 +18,7 @@ def rlimits(limits: Limits, running: int = 0) -> list[tuple[int, int]]:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_CPU, limits.cpu_s),
         (resource.RLIMIT_FSIZE, limits.file_size_bytes),
+        (resource.RLIMIT_STACK, limits.stack_bytes),
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_NPROC, limits.processes + running),
     ]

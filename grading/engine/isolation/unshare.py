@@ -49,15 +49,16 @@ def argv(view: View, user: str, mounts: bool = False) -> list[str]:
 def mounts(view: View, scratch: str | None) -> dict[str, Any]:
     """The order for :class:`grading.engine.front.Mounts`."""
     kept = [*view.binds, *view.extra, *([view.workdir] if view.workdir else [])]
-    covered = [entry.path for entry in os.scandir("/") if _is_covered(entry)]
+    roots = sorted(entry.path for entry in os.scandir("/") if _is_covered(entry))
+    hidden = [path for path in view.hidden if os.path.isdir(path) and not _below(path, roots)]
+    covered = roots + [path for path in hidden if path not in kept]
     shown = [
         path
         for path in (*SYSTEM_FILES, *view.binds, *view.extra, *DEVICES)
         if _below(path, covered)
     ]
-    hidden = [path for path in view.hidden if os.path.isdir(path) and not _below(path, covered)]
     return {
-        "covered": sorted(covered) + [path for path in hidden if path not in kept],
+        "covered": covered,
         "shown": [path for path in shown if os.path.exists(path)],
         "written": [view.workdir] if view.workdir else [],
         "scratch": [[path, WORK_BYTES] for path in ("/dev/shm", scratch) if path],
