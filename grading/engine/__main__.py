@@ -27,14 +27,15 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with _input(options.cases) as lines:
             cases = read_cases(lines)
-        sandbox = Sandbox("cases", isolation=options.tier)
+        sandbox = Sandbox("cases", base_python=options.python, isolation=options.tier)
         sandbox.ensure()
         with _output(options.out) as out:
             failed = _grade_all(cases, sandbox, options.workers, out)
     except (BadCase, PlatformError, OSError) as problem:
         print(f"{options.cases}: {problem}", file=sys.stderr)
         return 2
-    print(f"{len(cases)} cases graded on tier {sandbox.tier}", file=sys.stderr)
+    where = f"tier {sandbox.tier}, Python {sandbox.python_version}"
+    print(f"{len(cases)} cases graded on {where}", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -48,6 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", default="-", help="where verdicts go; - is standard output")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--tier", default="auto", choices=["auto", *TIERS])
+    parser.add_argument(
+        "--python", metavar="SPEC", help="interpreter: a version, a path or a name (default: this)"
+    )
     return parser
 
 

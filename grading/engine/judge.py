@@ -56,6 +56,17 @@ def seeding_import(name: str, *args: Any, **kwargs: Any) -> Any:
 _builtins["__import__"] = seeding_import
 
 
+def stdlib_names() -> frozenset[str]:
+    """Top-level modules of the standard library; Python 3.9 and older keep no list of them."""
+    if hasattr(sys, "stdlib_module_names"):
+        return sys.stdlib_module_names
+    found = set(sys.builtin_module_names)
+    for folder in sys.path:
+        if folder.startswith(sys.base_prefix) and not folder.endswith(("-packages", ".zip")):
+            found.update(name.partition(".")[0] for name in posix.listdir(folder))
+    return frozenset(found)
+
+
 class Namespace(dict):
     """The globals of set-up code and targets; decides what each name means."""
 
@@ -65,7 +76,7 @@ class Namespace(dict):
         self.entry = frozenset(task["entry_points"])
         self.program_names = dict(task["names"])
         self.called: frozenset[str] = frozenset()
-        self.stdlib = frozenset(getattr(sys, "stdlib_module_names", ()))
+        self.stdlib = stdlib_names()
 
     def __getitem__(self, name: str) -> Any:
         if name in self.entry:

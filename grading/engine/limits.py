@@ -15,6 +15,8 @@ STREAM_HEAD_BYTES = 4096
 STREAM_TAIL_BYTES = 4096
 ADDRESS_SPACE_BYTES = 4 * 1024**3
 FILE_SIZE_BYTES = 64 * 1024**2
+# Up to Python 3.10 every call of a Python function takes some of it: 50,000 levels fit.
+STACK_BYTES = 64 * 1024**2
 OPEN_FILES = 64
 PROCESSES = 64
 WORK_BYTES = 64 * 1024**2
@@ -43,6 +45,7 @@ class Limits:
     address_space_bytes: int | None = ADDRESS_SPACE_BYTES
     output_bytes: int = OUTPUT_BYTES
     file_size_bytes: int = FILE_SIZE_BYTES
+    stack_bytes: int = STACK_BYTES
     open_files: int = OPEN_FILES
     processes: int = PROCESSES
     allow_processes: bool = False
