@@ -41,16 +41,22 @@ def compiled(text: str) -> Any:
     return compile(text, FILE_NAME, "exec", dont_inherit=True)
 
 
+def leave(code: Any = None) -> None:
+    """``exit`` and ``quit``, which an interpreter has only where it looks for packages."""
+    raise SystemExit(code)
+
+
 def new_module(name: str, text: str, import_: Callable[..., Any]) -> ModuleType:
     """An empty module that is imported as ``name``, with builtins of its own.
 
     Its ``__import__`` is ``import_``, but that ``random`` starts from seed 0.
     """
+    own = {"__import__": _seeding(import_), "exit": leave, "quit": leave}
     module = type(sys)(name)
     module.__file__ = FILE_NAME
     # What linecache and inspect ask for the source of a file that is on no disk.
     module.__loader__ = Source(text)  # type: ignore[assignment]
-    module.__dict__["__builtins__"] = dict(_builtins, __import__=_seeding(import_))
+    module.__dict__["__builtins__"] = dict(_builtins, **own)
     sys.modules[name] = module
     return module
 

@@ -7,14 +7,18 @@ import shutil
 import socket
 import stat
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grading.engine.drain import drain
+from grading.engine.environment import Environment
+from grading.engine.environment_cache import prepare
 from grading.engine.interpreter import resolve_python
-from grading.engine.isolation import TIERS, advice, bwrap, choose, rlimit
+from grading.engine.isolation import TIERS, advice, bwrap, choose, rlimit, slot_user
 from grading.engine.isolation.bwrap import Bwrap
 from grading.engine.isolation.launch import launch
 from grading.engine.isolation.view import View
@@ -168,6 +172,40 @@ def test_bwrap_covers_the_application_inside_a_bound_directory(tmp_path: Path) -
         command = [box.python, "-S", "-c", f"import os; print(os.listdir({str(folder)!r}))"]
         with launch(isolation, seen, command) as child:
             assert drain(child, 10).stdout.startswith(shown)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_an_environment_kept_among_hidden_files_is_visible_and_they_are_not(
+    tier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = Path("/usr/share")
+    kept, other, *_ = (entry for entry in sorted(hidden.iterdir()) if entry.is_dir())
+
+    def prepared(*args: Any, **kwargs: Any) -> Environment:
+        found = prepare(*args, **kwargs)
+        return replace(found, binds=(*found.binds, str(kept)))
+
+    monkeypatch.setattr("grading.engine.sandbox.prepare", prepared)
+    monkeypatch.setattr("grading.engine.sandbox._hidden", lambda: (str(hidden),))
+    box = sandbox(tier, tmp_path)
+    if tier == "rlimit" and "landlock" not in box.hardening:
+        pytest.skip("this tier hides nothing without Landlock")
+    code = (
+        f"import os\nfor path in ({str(kept)!r}, {str(other)!r}):\n"
+        "    try: print(len(os.listdir(path)))\n"
+        "    except OSError: print('hidden')\n"
+    )
+    assert box.run(code).stdout == f"{len(os.listdir(kept))}\nhidden\n"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root starts programs as other users")
+def test_a_slots_user_has_to_be_able_to_read_the_environment(tmp_path: Path) -> None:
+    open_to_all = View("/usr/bin/env", ("/usr/lib",))
+    assert slot_user(open_to_all) is not None
+    (tmp_path / "closed").mkdir(mode=0o700)
+    (tmp_path / "closed" / "venv").mkdir(mode=0o755)
+    closed = replace(open_to_all, binds=(*open_to_all.binds, str(tmp_path / "closed" / "venv")))
+    assert slot_user(closed) is None
 
 
 def test_bwrap_gives_no_identity_and_no_capability(tmp_path: Path) -> None:

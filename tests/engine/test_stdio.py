@@ -127,6 +127,8 @@ ENDINGS = [
     # (program, outcome, passed, detail, exception)
     ("print(2 * int(input()))", "pass", 3, "", ""),
     ("import sys\nprint(2 * int(input()))\nsys.exit()", "pass", 3, "", ""),
+    ("print(2 * int(input()))\nexit()\nprint(1)", "pass", 3, "", ""),
+    ("print(2 * int(input()))\nquit(0)", "pass", 3, "", ""),
     ("print(2 * int(input()))\nraise SystemExit(0)", "pass", 3, "", ""),
     (
         "import os\nprint(2 * int(input()), flush=True)\nos._exit(0)",
