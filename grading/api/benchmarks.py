@@ -61,6 +61,7 @@ def task(request: HttpRequest, slug: str, task: str, version: str = "") -> dict[
     row = get_object_or_404(Task, version=found, slug=task)
     answer = {
         "task_id": row.task_id,
+        "kind": row.kind,
         "prompt": row.prompt,
         "status": row.status,
         "timeout_s": row.timeout_s or row.measured_timeout_s,

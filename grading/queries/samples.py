@@ -14,48 +14,11 @@ from grading.benchmarks import engine_task
 from grading.engine.outcome import Outcome
 from grading.engine.task import BlockPolicy, Preamble, to_json
 from grading.models import Attempt, AttemptText, Benchmark, Generation, Sample, Submission, Task
+from grading.queries.targets import Stream, TargetLine, target_lines
 
 # Failures of these phases happen before the first target is read, so they cannot tell it. Later a
 # program can put a call's arguments into its messages, exception and function names.
 PHASES_BEFORE_TARGETS = {"compile", "import"}
-
-
-# How the judge begins the detail of a target that is false without a call having raised.
-FALSE_WORDS = ("false", "AssertionError", "holds only")
-# What the engine says of targets that were not asked, since the run had ended before.
-NOT_REACHED = "not reached"
-
-
-@dataclass(frozen=True, slots=True)
-class TargetLine:
-    """A target and what came of it; ``true`` None means it was never asked."""
-
-    number: int
-    text: str
-    true: bool | None = None
-    label: str = ""
-    detail: str = ""
-    duration_s: float | None = None
-
-    @property
-    def raised(self) -> bool:
-        """Whether a call raised; the judge says in other words that the target was just false."""
-        return self.true is False and not self.detail.startswith(FALSE_WORDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    name: str
-    head: str
-    tail: str
-    size: int
-
-    @property
-    def left_out(self) -> int:
-        shown = len(self.head.encode("utf-8", "replace")) + len(
-            self.tail.encode("utf-8", "replace")
-        )
-        return max(self.size - shown, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +142,7 @@ def sample_view(
         repeats=_own_run(attempt, visible),
         history=history,
         program=text.program if text else "",
-        targets=_targets(sample.task, text) if open_ else [],
+        targets=target_lines(sample.task, text) if open_ else [],
         streams=_streams(text) if text and open_ else [],
         failure=_failure(text.failure, open_) if text else None,
         limits=text.limits if text else {},
@@ -217,22 +180,6 @@ def _own_run(attempt: Attempt | None, visible: QuerySet[Submission]) -> OwnRun |
     return OwnRun(*place) if place else None
 
 
-def _targets(task: Task, text: AttemptText | None) -> list[TargetLine]:
-    results = {row["index"]: row for row in (text.targets if text else [])}
-    lines = []
-    for index, target in enumerate(task.targets):
-        row = results.get(index)
-        if row is None or (not row["true"] and row["detail"] == NOT_REACHED):
-            lines.append(TargetLine(index + 1, target))
-        else:
-            lines.append(
-                TargetLine(
-                    index + 1, target, row["true"], row["label"], row["detail"], row["duration_s"]
-                )
-            )
-    return lines
-
-
 def _streams(text: AttemptText) -> list[Stream]:
     return [
         Stream(name, kept.get("head", ""), kept.get("tail", ""), kept.get("size", 0))
@@ -250,7 +197,8 @@ def _failure(kept: dict[str, Any] | None, open_: bool) -> Failure | None:
         message=kept.get("message", "") if safe else "",
         frames=[(int(line), function if safe else "") for line, function in kept["frames"]],
         signal=kept.get("signal", ""),
-        exit_status=kept.get("exit_status"),
+        # A program chooses its status, and could tell a target by it.
+        exit_status=kept.get("exit_status") if safe else None,
     )
 
 

@@ -7,6 +7,7 @@ from django.shortcuts import render
 
 from grading.permissions import sees_targets, version_or_404
 from grading.queries import tasks as queries
+from grading.queries.targets import target_lines
 
 
 def tasks(request: HttpRequest, slug: str) -> HttpResponse:
@@ -28,6 +29,7 @@ def task(request: HttpRequest, slug: str, task_slug: str) -> HttpResponse:
         "benchmark": version.benchmark,
         "task": shown,
         "open": sees_targets(request.user, version.benchmark),
+        "targets": target_lines(shown),
         "reference": queries.reference(shown),
         "models": queries.model_lines(shown, request.user),
     }

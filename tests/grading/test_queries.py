@@ -11,7 +11,7 @@ from django.utils import timezone
 from grading import crashes
 from grading.engine.outcome import Outcome
 from grading.models import Attempt, Sample, Submission, TaskScore
-from grading.queries import progress, samples, submissions, tasks
+from grading.queries import progress, samples, submissions, targets, tasks
 from tests.grading import web_records
 from tests.grading.web_records import verdict
 
@@ -179,7 +179,7 @@ def test_neighbours_are_the_nearest_failing_samples(rosa: Any) -> None:
 
 def test_targets_that_were_never_asked_are_shown_as_such(rosa: Any) -> None:
     first, second, _ = verdict(Outcome.PASS).targets
-    unreached = replace(second, true=False, detail=samples.NOT_REACHED)
+    unreached = replace(second, true=False, detail=targets.NOT_REACHED)
     cut = verdict(Outcome.TIMEOUT, targets=[first, unreached])
     done = web_records.submission(web_records.benchmark(), rosa, lambda task, index: cut)
     view = samples.sample_view(
