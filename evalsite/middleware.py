@@ -8,7 +8,7 @@ from typing import TypeAlias
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from grading.upload_reading import MAX_FILE_BYTES
+from grading.intake.caps import MAX_FILE_BYTES
 
 Handler: TypeAlias = Callable[[HttpRequest], HttpResponse]
 

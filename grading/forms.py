@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
 
 from grading import tokens
+from grading.engine.task import Format
+from grading.intake.fields import OFFERED_NAME_CHARS, Choices
+from grading.intake.task_table import Match
 from grading.models import BenchmarkVersion, Submission
 from grading.permissions import Viewer, visible_versions
 
@@ -24,14 +28,32 @@ class VersionField(forms.ModelChoiceField):
         return f"{obj.benchmark.title}, version {obj.number}"
 
 
+ACCEPTED_FILES = ".jsonl,.json,.ndjson,.gz,.zst,.zip"
+READINGS = [
+    ("", "as detected"),
+    (Format.GENERATION.value, "chat replies or whole programs"),
+    (Format.COMPLETION.value, "continuations of the prompt"),
+]
+MATCHES = [
+    ("", "as detected"),
+    (Match.ID.value, "their exact id"),
+    (Match.NUMBER.value, "the number in their id"),
+    (Match.PROMPT.value, "their prompt"),
+    (Match.POSITION.value, "their place, from 0"),
+]
+
+
 class SubmissionForm(forms.Form):
-    """One upload: the file, what it answers, who wrote it and how."""
+    """One upload: the file, what it answers, who wrote it and how.
+
+    ``file`` may be left out where one is staged. The last three fields correct what was detected.
+    """
 
     file = forms.FileField(
         label="File",
+        required=False,
         allow_empty_file=True,
-        widget=forms.ClearableFileInput(attrs={"accept": ".jsonl,.gz"}),
-        error_messages={"required": "Choose a .jsonl or .jsonl.gz file."},
+        widget=forms.FileInput(attrs={"accept": ACCEPTED_FILES}),
     )
     benchmark = VersionField(
         queryset=BenchmarkVersion.objects.none(),
@@ -71,19 +93,38 @@ class SubmissionForm(forms.Form):
         required=False, max_length=NOTES_CHARS, widget=forms.Textarea(attrs={"rows": 2})
     )
 
+    text_field = forms.CharField(
+        label="Text field", required=False, max_length=OFFERED_NAME_CHARS, widget=forms.Select
+    )
+    reading = forms.ChoiceField(label="Texts are", required=False, choices=READINGS)
+    match = forms.ChoiceField(label="Find tasks by", required=False, choices=MATCHES)
+
     def __init__(self, viewer: Viewer, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.offer_fields(())
         field: Any = self.fields["benchmark"]
         field.queryset = newest_versions(viewer)
         field.initial = field.queryset.filter(
             benchmark__slug=self.initial.pop("benchmark", None) or ""
         ).first()
 
+    def offer_fields(self, names: Iterable[str]) -> None:
+        """Text fields to choose from, with the one chosen now."""
+        chosen = self.data.get("text_field", "")
+        offered = dict.fromkeys([*names, chosen]) if chosen else dict.fromkeys(names)
+        select: Any = self.fields["text_field"].widget
+        select.choices = [("", "as detected"), *((name, name) for name in offered)]
+
     def clean_model(self) -> str:
         name: str = self.cleaned_data["model"]
         if not name.isprintable():
             raise forms.ValidationError("Use printable characters only.")
         return name
+
+    def choices(self) -> Choices:
+        """Corrections of what was detected."""
+        data = self.cleaned_data
+        return Choices(data["text_field"], data["reading"], data["match"])
 
     def settings(self) -> dict[str, Any]:
         """What is known about how the generations were made; only what was filled in."""

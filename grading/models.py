@@ -207,6 +207,9 @@ class Submission(models.Model):
     )
     file_name = models.CharField(max_length=255, blank=True)
     file_hash = models.CharField(max_length=64, db_index=True)
+    intake = models.JSONField(
+        default=dict, blank=True, help_text="What the file was taken for, by field and reading"
+    )
     state = models.CharField(max_length=10, choices=State, default=State.GRADING, db_index=True)
     sample_count = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -324,6 +327,9 @@ class Generation(models.Model):
         max_length=10,
         choices=[("generation", "generation"), ("completion", "completion")],
         default="generation",
+    )
+    peer_passed = models.BooleanField(
+        null=True, blank=True, help_text="Verdict of another grader, as it stood in the file"
     )
     text = HostileJSONField()
     extra = HostileJSONField(default=dict, help_text="Other fields of the uploaded line")

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from evalsite import broker, queueing
 from grading import chunks, references
+from grading.intake import staging
 from grading.models import Chunk, Sample, Submission
 
 # A chunk younger than this may be on its way into the queue, or from it to a worker.
@@ -46,7 +47,8 @@ class Swept:
 
 
 def sweep_once() -> Swept:
-    """Repair everything there is to repair once."""
+    """Repair everything there is to repair once, and remove staged files nobody queued."""
+    staging.expire()
     return Swept(_recover(), _adopt(), _ring_missing(), _close())
 
 

@@ -1,14 +1,16 @@
 """Uploads: check a whole file first, then store it in one transaction.
 
 The file is read twice and never held: the first reading makes the report, the second stores the
-texts. Bad lines are kept out by the same code both times.
+texts. What is kept out is kept out by the same code both times.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, BinaryIO
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -16,7 +18,12 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from grading import chunks
-from grading.engine.jsonl import ProblemLog
+from grading.engine.jsonl import Problem
+from grading.intake.fields import AS_DETECTED, Choices
+from grading.intake.places import Place, PlaceKeys, Places
+from grading.intake.reading import Found, Reading
+from grading.intake.report import Preview, UploadReport, checked
+from grading.intake.task_table import TaskTable
 from grading.models import (
     BenchmarkVersion,
     Chunk,
@@ -25,7 +32,6 @@ from grading.models import (
     Sample,
     Submission,
 )
-from grading.upload_reading import GoodLines, Preview, Reading, UploadReport, read
 
 __all__ = [
     "Accepted",
@@ -35,10 +41,13 @@ __all__ = [
     "accept",
     "accept_once",
     "check",
+    "earlier",
     "language_model",
+    "report_text",
 ]
 
 BATCH = 1_000
+BATCH_CHARS = 4 * 1024**2
 
 
 class UploadRejected(Exception):
@@ -46,19 +55,40 @@ class UploadRejected(Exception):
 
     def __init__(self, report: UploadReport) -> None:
         self.report = report
-        super().__init__(_message(report))
+        super().__init__(report_text(report))
 
 
-def _message(report: UploadReport) -> str:
+def report_text(report: UploadReport) -> str:
+    """A report as lines of plain text: what was found, then the problems."""
     count = "1 problem" if report.problem_count == 1 else f"{report.problem_count:,} problems"
     lines = [f"{report.file_name}: {count}, {report.samples:,} samples usable; nothing was stored."]
-    for problem in report.problems:
-        place = f"line {problem.line}" if problem.line else "file"
-        about = f" {problem.field}" if problem.field else ""
-        lines.append(f"  {place}:{about} {problem.rule}: {problem.detail}")
+    lines += [_problem_text(problem) for problem in report.problems]
     if report.problem_count > len(report.problems):
         lines.append(f"  and {report.problem_count - len(report.problems):,} more")
+    if report.samples:
+        lines.append(_detected_text(report))
+    if report.suspicious:
+        share = f"{report.without_code:,} of {report.looked_at:,}"
+        lines.append(f"  warning: {share} samples looked at hold no Python")
     return "\n".join(lines)
+
+
+def _problem_text(problem: Problem) -> str:
+    place = f"line {problem.line}" if problem.line else "file"
+    member = f"{problem.member} " if problem.member else ""
+    about = f" {problem.field}" if problem.field else ""
+    return f"  {member}{place}:{about} {problem.rule}: {problem.detail}"
+
+
+def _detected_text(report: UploadReport) -> str:
+    detected = report.detected
+    packing = f", {detected.packing}" if detected.packing else ""
+    texts = ", ".join(detected.text_fields)
+    return (
+        f"  read as {detected.layout}{packing}; text in {texts}; tasks by {detected.match} in "
+        f"{detected.id_field}; {report.tasks_covered:,} of {report.tasks_total:,} tasks, "
+        f"n {report.n_min} to {report.n_max}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +99,11 @@ class Accepted:
     created: bool
 
 
-def check(stream: BinaryIO, file_name: str, version: BenchmarkVersion) -> UploadReport:
+def check(
+    stream: BinaryIO, file_name: str, version: BenchmarkVersion, choices: Choices = AS_DETECTED
+) -> UploadReport:
     """Read the whole file and report; stores nothing and never raises for its content."""
-    return read(stream, file_name, version).report()
+    return checked(stream, file_name, TaskTable.of(version), choices).report()
 
 
 def accept(
@@ -83,10 +115,19 @@ def accept(
     settings: dict[str, Any] | None = None,
     visibility: str = Submission.Visibility.PUBLIC,
     good_lines_only: bool = False,
+    choices: Choices = AS_DETECTED,
 ) -> Submission:
     """The submission of `accept_once`, whether it is new or not."""
     return accept_once(
-        stream, file_name, version, model_name, uploader, settings, visibility, good_lines_only
+        stream,
+        file_name,
+        version,
+        model_name,
+        uploader,
+        settings,
+        visibility,
+        good_lines_only,
+        choices,
     ).submission
 
 
@@ -99,42 +140,66 @@ def accept_once(
     settings: dict[str, Any] | None = None,
     visibility: str = Submission.Visibility.PUBLIC,
     good_lines_only: bool = False,
+    choices: Choices = AS_DETECTED,
 ) -> Accepted:
     """Store the file's samples and start grading, all in one transaction.
 
-    ``stream`` is seekable. The same bytes for the same version and model from the same uploader
-    are the same submission. Raises `UploadRejected`, with nothing stored, where a line is bad
-    (with ``good_lines_only``: where no line is good or the file cannot be read to its end).
+    ``stream`` is seekable. The same bytes for the same version and model from the same uploader,
+    read in the same way, are the same submission. Raises `UploadRejected`, with nothing stored,
+    where a record is bad (with ``good_lines_only``: where none is good or the file cannot be read
+    to its end).
     """
-    reading = read(stream, file_name, version)
-    reading.check_model_name(model_name)
-    report = reading.report()
-    if not (report.ok or (good_lines_only and report.usable and reading.names_a_model)):
+    checking = checked(stream, file_name, TaskTable.of(version), choices)
+    checking.check_model_name(model_name)
+    report = checking.report()
+    if not (report.ok or (good_lines_only and report.usable and checking.names_a_model)):
         raise UploadRejected(report)
     with transaction.atomic():
-        model = language_model(model_name)
-        same = Submission.objects.filter(
-            version=version,
-            language_model=model,
-            uploader_id=uploader.pk,
-            file_hash=report.file_hash,
-        ).exclude(state=Submission.State.CANCELLED)
-        if earlier := same.first():
-            return Accepted(earlier, created=False)
+        same = earlier(report, version, model_name, uploader)
+        if same:
+            return Accepted(same, created=False)
         left_out = {"lines_left_out": report.problem_count} if report.problem_count else {}
         submission = Submission.objects.create(
             version=version,
-            language_model=model,
+            language_model=language_model(model_name),
             uploader_id=uploader.pk,
             visibility=visibility,
             settings=(settings or {}) | left_out,
             file_name=file_name[:255],
             file_hash=report.file_hash,
+            intake=_intake(report),
             sample_count=report.samples,
         )
-        _store(stream, submission, reading)
+        _store(submission, checking.reading)
         chunks.start(submission)
     return Accepted(submission, created=True)
+
+
+def earlier(
+    report: UploadReport, version: BenchmarkVersion, model_name: str, uploader: AbstractBaseUser
+) -> Submission | None:
+    """The submission that ``uploader`` made of the same file, read in the same way."""
+    same = Submission.objects.filter(
+        version=version,
+        language_model__name=model_name.strip(),
+        uploader_id=uploader.pk,
+        file_hash=report.file_hash,
+    ).exclude(state=Submission.State.CANCELLED)
+    taken_for = _intake(report)
+    return next((row for row in same if row.intake == taken_for), None)
+
+
+def _intake(report: UploadReport) -> dict[str, Any]:
+    detected = report.detected
+    return {
+        "layout": detected.layout,
+        "packing": detected.packing,
+        "match": detected.match,
+        "text_fields": detected.text_fields,
+        "readings": detected.readings,
+        "peer_verdicts": report.peer_verdicts,
+        "peer_passes": report.peer_passes,
+    }
 
 
 def language_model(name: str) -> LanguageModel:
@@ -154,47 +219,65 @@ def _free_slug(name: str) -> str:
     return slug
 
 
-def _store(stream: BinaryIO, submission: Submission, reading: Reading) -> None:
-    """Rows for every sample; each chunk holds the same sample of many tasks, so that the first
-    results say something about all of them."""
-    position = {task_id: place for place, task_id in enumerate(reading.tasks)}
-    order = sorted(reading.samples, key=lambda sample: (sample[1], position[sample[0]]))
-    keys = _store_samples(submission, order, reading.primary_keys)
-    batch: list[Generation] = []
-    for _, line, index in GoodLines(stream, reading.tasks, ProblemLog()):
-        batch.append(
+def _store(submission: Submission, reading: Reading) -> None:
+    """Rows for everything that ``reading`` found, a batch at a time."""
+    keys = _store_samples(submission, reading.places, reading.table)
+    found = (item for item in reading if not isinstance(item, Problem))
+    for batch in _batches(found):
+        Generation.objects.bulk_create(
             Generation(
-                sample_id=keys[line.task_id, index],
-                format=line.format.value,
-                text=line.text,
-                extra=line.extra,
+                sample_id=keys[item.place],
+                format=item.format.value,
+                peer_passed=item.passed,
+                text=item.text,
+                extra=item.extra,
             )
+            for item in batch
         )
-        if len(batch) == BATCH:
-            Generation.objects.bulk_create(batch)
-            batch.clear()
-    Generation.objects.bulk_create(batch)
 
 
-def _store_samples(
-    submission: Submission, order: list[tuple[str, int]], task_keys: dict[str, int]
-) -> dict[tuple[str, int], int]:
-    """Chunks and samples; returns the key of each sample."""
+def _batches(found: Iterator[Found]) -> Iterator[list[Found]]:
+    """Up to `BATCH` samples of together not much more than `BATCH_CHARS`."""
+    batch, chars = list[Found](), 0
+    for item in found:
+        batch.append(item)
+        chars += len(item.text)
+        if len(batch) == BATCH or chars >= BATCH_CHARS:
+            yield batch
+            batch, chars = [], 0
+    if batch:
+        yield batch
+
+
+def _store_samples(submission: Submission, places: Places, table: TaskTable) -> PlaceKeys:
+    """Chunks and samples. Each chunk holds the same sample of many tasks, so that the first
+    results say something about all of them."""
     size = chunks.CHUNK_SAMPLES
-    count = -(-len(order) // size)
-    made = Chunk.objects.bulk_create(
-        [Chunk(submission=submission, position=place) for place in range(count)], batch_size=BATCH
-    )
-    rows = Sample.objects.bulk_create(
-        [
+    made = _store_chunks(submission, -(-len(places) // size))
+    keys = PlaceKeys(len(table))
+    order = iter(places)
+    for start in range(0, len(places), BATCH):
+        batch: list[Place] = list(islice(order, BATCH))
+        rows = Sample.objects.bulk_create(
             Sample(
                 submission=submission,
-                chunk=made[place // size],
-                task_id=task_keys[task_id],
-                index=index,
+                chunk_id=made[(start + offset) // size],
+                task_id=table.primary_keys[place.task],
+                index=place.sample,
             )
-            for place, (task_id, index) in enumerate(order)
-        ],
-        batch_size=BATCH,
-    )
-    return {key: row.pk for key, row in zip(order, rows, strict=True)}
+            for offset, place in enumerate(batch)
+        )
+        for place, row in zip(batch, rows, strict=True):
+            keys.add(place, row.pk)
+    return keys
+
+
+def _store_chunks(submission: Submission, count: int) -> list[int]:
+    made: list[int] = []
+    for start in range(0, count, BATCH):
+        positions = range(start, min(start + BATCH, count))
+        rows = Chunk.objects.bulk_create(
+            Chunk(submission=submission, position=position) for position in positions
+        )
+        made += [row.pk for row in rows]
+    return made

@@ -8,6 +8,8 @@ SAMPLE = "s/<slug:public_id>/<str:task_slug>/<int:index>/"
 
 urlpatterns = [
     path("submit/", uploads.submit, name="submit"),
+    path("submit/<slug:token>/errors.csv", uploads.errors, name="upload-errors"),
+    path("submit/<slug:token>/report.json", uploads.report, name="upload-report"),
     path("b/<slug:slug>/prompts.jsonl", uploads.prompts, name="prompts"),
     path("b/<slug:slug>/example.jsonl", uploads.example, name="example"),
     path("b/<slug:slug>/tasks/", tasks.tasks, name="tasks"),

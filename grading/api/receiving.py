@@ -6,7 +6,6 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any, BinaryIO, Literal, cast
 
 from django.http import HttpRequest
@@ -14,6 +13,7 @@ from ninja import Schema
 
 from grading import grader, uploads
 from grading.api.errors import Problem
+from grading.intake.fields import Choices
 from grading.permissions import version_or_404
 from grading.uploads import Accepted
 
@@ -39,7 +39,9 @@ BODY = {
 
 
 class Options(Schema):
-    """``settings`` is a JSON object, such as {"temperature": 0.2}."""
+    """``settings`` is a JSON object, such as {"temperature": 0.2}. ``text_field``, ``reading`` and
+    ``match`` say how to read the file where it is not what it is detected as.
+    """
 
     version: str = ""
     file_name: str = "upload.jsonl"
@@ -47,6 +49,12 @@ class Options(Schema):
     settings: str = "{}"
     good_lines_only: bool = False
     dry_run: bool = False
+    text_field: str = ""
+    reading: Literal["", "generation", "completion"] = ""
+    match: Literal["", "id", "number", "prompt", "position"] = ""
+
+    def choices(self) -> Choices:
+        return Choices(self.text_field, self.reading, self.match)
 
 
 def receive(
@@ -59,7 +67,8 @@ def receive(
     settings = _settings(options.settings)
     with _file(request) as stream:
         if options.dry_run:
-            return asdict(uploads.check(stream, options.file_name, version))
+            choices = options.choices()
+            return uploads.check(stream, options.file_name, version, choices).as_dict()
         try:
             return uploads.accept_once(
                 stream,
@@ -70,10 +79,12 @@ def receive(
                 settings,
                 options.visibility,
                 options.good_lines_only,
+                options.choices(),
             )
         except uploads.UploadRejected as rejected:
-            report = asdict(rejected.report)
-            raise Problem(422, "file refused", str(rejected), report=report) from None
+            status = 413 if rejected.report.too_large else 422
+            report = rejected.report.as_dict()
+            raise Problem(status, "file refused", str(rejected), report=report) from None
 
 
 def _settings(text: str) -> dict[str, Any]:

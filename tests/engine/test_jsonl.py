@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grading.engine.jsonl import Caps, Problem, ProblemLog, read
+from grading.engine.expand import Caps
+from grading.engine.jsonl import Problem, ProblemLog, read
 
 SMALL = Caps(line_bytes=1_000, total_bytes=100_000, ratio=300, ratio_from_bytes=50_000)
 

@@ -156,7 +156,7 @@ def test_the_example_is_three_lines_that_can_be_uploaded(count: int) -> None:
     version = imported(*(record(f"T/{number}") for number in range(count))).version
     example = benchmarks.example_jsonl(version)
     report = uploads.check(io.BytesIO(example.encode()), "example.jsonl", version)
-    assert (report.lines, report.samples, report.ok) == (3, 3, True)
+    assert (report.records, report.samples, report.ok) == (3, 3, True)
 
 
 def command(*words: str) -> str:

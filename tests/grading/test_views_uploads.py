@@ -39,6 +39,7 @@ def send(client: Client, content: bytes, name: str = "quillfish.jsonl", **fields
         "benchmark": BenchmarkVersion.objects.get().pk,
         "model": "Quillfish 8B",
         "visibility": "public",
+        "do": "queue",
     }
     return client.post("/submit/", data | fields)
 
@@ -123,7 +124,7 @@ def test_the_report_names_line_field_rule_and_keeps_the_other_inputs(
     page = answer.content.decode()
     assert answer.status_code == 422
     assert nothing_stored()
-    assert "3 of 6 lines cannot be used." in page
+    assert "3 problems in 6 records." in page
     assert "Tidepool/9" in page
     for number in (4, 5, 6):
         assert f'class="num">{number}</th>' in page
@@ -131,12 +132,12 @@ def test_the_report_names_line_field_rule_and_keeps_the_other_inputs(
     assert 'value="0.7"' in page
     assert "kept &lt;notes&gt;" in page
     assert 'value="Quillfish 8B"' in page
-    assert "Use the good lines only" in page
+    assert "Queue the 3 good samples only" in page
 
 
 def test_a_long_report_shows_twenty_problems_and_counts_them_all(client: Client, rosa: Any) -> None:
     page = send(client, b"{}\n" * 300).content.decode()
-    assert "The first 20 of 300 problems." in page
+    assert "The first 20 of 300 problems: missing field 300." in page
     assert page.count('class="tag bad"') == 20
 
 
@@ -184,7 +185,7 @@ def test_a_bad_file_gets_a_report_and_stores_nothing(
 def test_a_file_over_the_cap_is_413(
     client: Client, rosa: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grading.upload_reading.MAX_FILE_BYTES", 100)
+    monkeypatch.setattr("grading.intake.caps.MAX_FILE_BYTES", 100)
     answer = send(client, lines())
     assert answer.status_code == 413
     assert b"file too large" in answer.content
@@ -235,7 +236,7 @@ def test_a_bad_field_is_named_and_stores_nothing(
 def test_no_file_is_a_field_error(client: Client, rosa: Any) -> None:
     answer = client.post("/submit/", {"model": "x"})
     assert answer.status_code == 422
-    assert b"Choose a .jsonl" in answer.content
+    assert b"Choose a file." in answer.content
 
 
 def test_hostile_text_in_a_report_is_escaped(client: Client, rosa: Any) -> None:

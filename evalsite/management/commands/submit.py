@@ -20,6 +20,9 @@ from evalsite.console import Console
 from evalsite.graders import Graders
 from evalsite.supervisor import StartFailed
 from grading import uploads
+from grading.engine.task import Format
+from grading.intake.fields import Choices
+from grading.intake.task_table import Match
 from grading.models import Benchmark, BenchmarkVersion, Submission
 from leaderboard import queries
 
@@ -35,12 +38,19 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, help=".jsonl or .jsonl.gz")
+        parser.add_argument("file", type=Path, help="any format of docs/uploads.md")
         parser.add_argument("--benchmark", required=True, help="its short name, as in its URL")
         parser.add_argument("--model", required=True, help="name of the language model")
         parser.add_argument("--user", default="admin", help="uploader (default: admin)")
         parser.add_argument(
             "--setting", action="append", default=[], metavar="NAME=VALUE", help="may be repeated"
+        )
+        parser.add_argument("--text-field", default="", metavar="NAME", help="instead of detecting")
+        parser.add_argument("--reading", default="", choices=[one.value for one in Format])
+        parser.add_argument("--match", default="", choices=[one.value for one in Match])
+        parser.add_argument("--good-lines-only", action="store_true", help="leave out bad records")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="print the report, store and queue nothing"
         )
         parser.add_argument("--wait", action="store_true", help="until everything is graded")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -50,6 +60,9 @@ class Command(BaseCommand):
         os.environ.setdefault("EVALSITE_LOG_LEVEL", "WARNING")
         console = Console(sys.stderr)
         call_command("migrate", verbosity=0)
+        if options["dry_run"]:
+            self._report(options)
+            return
         try:
             submission = self._submit(options, console)
         except uploads.UploadRejected as rejected:
@@ -61,6 +74,16 @@ class Command(BaseCommand):
             raise CommandError("stopped; what is not graded yet waits for `manage.py up`") from None
         result = _result(submission)
         self.stdout.write(json.dumps(result, indent=2) if options["json"] else _sentence(result))
+
+    def _report(self, options: dict[str, Any]) -> None:
+        with _opened(options["file"]) as stream:
+            report = uploads.check(
+                stream, options["file"].name, _version(options["benchmark"]), _choices(options)
+            )
+        as_json = json.dumps(report.as_dict(), indent=2)
+        self.stdout.write(as_json if options["json"] else uploads.report_text(report))
+        if not report.ok:
+            sys.exit(REJECTED)
 
     def _submit(self, options: dict[str, Any], console: Console) -> Submission:
         version = _version(options["benchmark"])
@@ -77,11 +100,17 @@ class Command(BaseCommand):
                 options["model"],
                 uploader,
                 dict(map(_setting, options["setting"])),
+                good_lines_only=options["good_lines_only"],
+                choices=_choices(options),
             )
             if options["wait"]:
                 progress.wait([submission], console, graders.ensure)
         submission.refresh_from_db()
         return submission
+
+
+def _choices(options: dict[str, Any]) -> Choices:
+    return Choices(options["text_field"], options["reading"], options["match"])
 
 
 def _opened(file: Path) -> Any:

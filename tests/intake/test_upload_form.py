@@ -1,0 +1,319 @@
+"""Files of every kind through the browser's form: what is said, what is stored, what is kept."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from grading.intake import staging
+from grading.models import BenchmarkVersion, Generation, LanguageModel, Sample, Submission
+from tests.grading import web_records
+from tests.intake.uploads import document, lines, zipped, zstd
+
+pytestmark = pytest.mark.django_db
+
+TASKS = 3
+CODE = web_records.PROGRAM
+
+
+@pytest.fixture
+def rosa(client: Client) -> Any:
+    web_records.benchmark(tasks=TASKS)
+    person = web_records.person("rosa")
+    client.force_login(person)
+    return person
+
+
+def send(client: Client, content: bytes | None, **fields: Any) -> Any:
+    data: dict[str, Any] = {
+        "benchmark": BenchmarkVersion.objects.get().pk,
+        "model": "Quillfish 8B",
+        "visibility": "public",
+    }
+    if content is not None:
+        data["file"] = SimpleUploadedFile("quillfish", content)
+    return client.post("/submit/", data | fields)
+
+
+def token(answer: Any) -> str:
+    found = re.search(r'name="staged" value="([0-9a-f]{32})"', answer.content.decode())
+    assert found, "nothing is kept"
+    return found[1]
+
+
+def nothing_stored() -> bool:
+    kinds = (Submission, Sample, Generation, LanguageModel)
+    return not any(kind.objects.exists() for kind in kinds)  # type: ignore[attr-defined]
+
+
+def row(task: int = 0, **fields: Any) -> bytes:
+    return lines([{"task_id": f"Tidepool/{task}"} | (fields or {"completion": "x = 1\n"})])
+
+
+def every(**fields: Any) -> bytes:
+    return b"".join(row(task, **fields) for task in range(TASKS))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """``samples`` of each task once the file is queued, or the rules that keep it out.
+
+    ``words`` stand in the report.
+    """
+
+    content: Callable[[], bytes]
+    samples: tuple[int, ...] = ()
+    rules: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+def bomb() -> bytes:
+    return gzip.compress(b" " * 10_000_000, 9) * 10
+
+
+TABLE = {
+    "same task on several lines": Expected(lambda: every() + row(1) + row(1), (1, 3, 1)),
+    "unknown task": Expected(
+        lambda: every() + row(9), rules=("unknown task",), words=("Queue the 3 good samples only",)
+    ),
+    "some tasks missing": Expected(
+        lambda: row(0) + row(1), (1, 1, 0), words=("1 of 3 tasks has no sample", "not ranked")
+    ),
+    "n differs": Expected(
+        lambda: every() + row(0), (2, 1, 1), words=("1 to 2", "pass@k exists for k = 1")
+    ),
+    "n under k": Expected(every, (1, 1, 1), words=("so pass@k for k = 1",)),
+    "empty file": Expected(lambda: b"", rules=("empty file",)),
+    "blank lines only": Expected(lambda: b"\n \r\n\n", rules=("empty file",)),
+    "CRLF": Expected(lambda: every().replace(b"\n", b"\r\n"), (1, 1, 1)),
+    "byte order mark": Expected(lambda: b"\xef\xbb\xbf" + every(), (1, 1, 1)),
+    "no final newline": Expected(lambda: every().rstrip(), (1, 1, 1)),
+    "blank lines between": Expected(lambda: every().replace(b"\n", b"\n\n \n"), (1, 1, 1)),
+    "only LF ends a line": Expected(
+        lambda: every(completion="a\u2028b\x85c\rd").replace(b"\\u2028", "\u2028".encode()),
+        (1, 1, 1),
+    ),
+    "UTF-16": Expected(lambda: every().decode().encode("utf-16"), rules=("not UTF-8",)),
+    "invalid UTF-8 byte": Expected(
+        lambda: every() + b'{"task_id": "Tidepool/0\xff"}\n', rules=("not UTF-8",), words=(">4<",)
+    ),
+    "last line cut": Expected(lambda: every()[:-9], rules=("bad JSON",), words=(">3<",)),
+    "JSON array": Expected(
+        lambda: document([json.loads(line) for line in every().splitlines()]), (1, 1, 1)
+    ),
+    "LiveCodeBench array": Expected(
+        lambda: document(
+            [{"question_id": f"Tidepool/{task}", "code_list": [CODE, CODE]} for task in range(3)]
+        ),
+        (2, 2, 2),
+        words=("code_list",),
+    ),
+    "list of solutions": Expected(lambda: every(solution=[CODE, CODE, CODE]), (3, 3, 3)),
+    "null as solution": Expected(
+        lambda: every(solution=None), (1, 1, 1), words=("3 of 3 samples looked at hold no Python",)
+    ),
+    "number as solution": Expected(lambda: every(solution=7), rules=("wrong type",)),
+    "solution and completion": Expected(
+        lambda: every(solution=CODE, completion="no"), (1, 1, 1), words=("<code>solution</code>",)
+    ),
+    "integer task id": Expected(
+        lambda: lines([{"task_id": task, "code": CODE} for task in range(3)]),
+        (1, 1, 1),
+        words=("the number in it",),
+    ),
+    "integer task id of none": Expected(
+        lambda: lines([{"task_id": 9, "code": CODE}]), rules=("unknown task",)
+    ),
+    "NaN": Expected(lambda: every() + row(0, completion="", x=float("nan")), rules=("bad JSON",)),
+    "Infinity": Expected(lambda: row(0, completion="", x=float("-inf")), rules=("bad JSON",)),
+    "number without end": Expected(
+        lambda: b'{"task_id": "Tidepool/0", "x": 1e999}\n', rules=("bad JSON",)
+    ),
+    "duplicate key": Expected(
+        lambda: b'{"task_id": "Tidepool/0", "task_id": "Tidepool/1"}\n', rules=("bad JSON",)
+    ),
+    "20 MB line": Expected(
+        lambda: every() + row(0, completion="x" * 20_000_000), rules=("line too long",)
+    ),
+    "long text": Expected(lambda: row(0, completion="x" * 1_100_000), rules=("text too long",)),
+    "gzip": Expected(lambda: gzip.compress(every()), (1, 1, 1), words=("gzip",)),
+    "zstd": Expected(lambda: zstd(every()), (1, 1, 1), words=("zstd",)),
+    "zip with one member": Expected(lambda: zipped({"a.jsonl": every()}), (1, 1, 1)),
+    "zip with many members": Expected(
+        lambda: zipped({"a.jsonl": every(), "b/c.jsonl": b"\n", "b/d.jsonl": row(2)}),
+        (1, 1, 2),
+        words=("3 files read",),
+    ),
+    "zip with a name that leads out": Expected(
+        lambda: zipped({"../a.jsonl": every()}), rules=("unsafe name",)
+    ),
+    "gzip bomb": Expected(bomb, rules=("gzip bomb",)),
+    "zstd bomb": Expected(lambda: zstd(b" " * 40_000_000), rules=("zstd bomb",)),
+    "zip bomb": Expected(lambda: zipped({"a.jsonl": b" " * 40_000_000}), rules=("zip bomb",)),
+    "directory zip": Expected(
+        lambda: zipped(
+            {f"Tidepool_{task}/{n}.py": CODE for task in range(TASKS) for n in (10, 0, 2, 1)}
+        ),
+        (4, 4, 4),
+    ),
+    "lone surrogates and NUL": Expected(lambda: every(completion="\ud800\0\udfff"), (1, 1, 1)),
+    "NUL bytes": Expected(lambda: b"\0" * 5_000, rules=("bad JSON",)),
+    "deep nesting": Expected(lambda: b'{"a":' + b"[" * 200_000 + b"\n", rules=("bad JSON",)),
+    "endless array": Expected(lambda: b"[" * 200_000, rules=("bad JSON",)),
+    "null": Expected(lambda: b"null\n", rules=("wrong type",)),
+    "other JSON": Expected(lambda: b'"x"\n3\n[]\n', rules=("wrong type",)),
+    "a picture": Expected(
+        lambda: b"\x89PNG\r\n\x1a\n" + bytes(range(256)), rules=("not UTF-8", "bad JSON")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_report_comes_first_and_the_samples_are_as_told(
+    client: Client, rosa: Any, name: str
+) -> None:
+    expected = TABLE[name]
+    answer = send(client, expected.content())
+    page = answer.content.decode()
+    assert nothing_stored(), "a check stores nothing"
+    for words in expected.words:
+        assert words in page
+    if expected.rules:
+        assert answer.status_code == 422
+        assert "Queue for grading" not in page
+        assert {*re.findall(r'<span class="tag bad">([^<]+)<', page)} == {*expected.rules}
+        assert send(client, None, staged=token(answer), do="queue").status_code == 422
+        assert nothing_stored(), "a file with problems is not queued"
+        return
+    assert answer.status_code == 200
+    queued = send(client, None, staged=token(answer), do="queue")
+    assert queued.status_code == 302
+    counts = [Sample.objects.filter(task__position=place).count() for place in range(TASKS)]
+    assert tuple(counts) == expected.samples
+    assert Generation.objects.count() == sum(expected.samples)
+    numbers = [*Sample.objects.filter(task__position=0).values_list("index", flat=True)]
+    assert len(numbers) == expected.samples[0]
+
+
+def test_numbers_of_samples_follow_the_file(client: Client, rosa: Any) -> None:
+    content = b"".join(row(0, completion=f"x = {number}\n") for number in range(3))
+    assert send(client, content, do="queue").status_code == 302
+    found = Generation.objects.values_list("sample__index", "text")
+    assert {(index, json.dumps(text)) for index, text in found} == {
+        (number, json.dumps(f"x = {number}\n")) for number in range(3)
+    }
+
+
+def test_the_kept_file_is_read_otherwise_without_being_sent_again(
+    client: Client, rosa: Any
+) -> None:
+    content = every(completion="some prose", mine=CODE)
+    first = send(client, content)
+    assert "hold no Python" in first.content.decode()
+    assert '<option value="mine">' in first.content.decode()
+    kept = token(first)
+    again = send(client, None, staged=kept, text_field="mine", reading="generation")
+    assert "hold no Python" not in again.content.decode()
+    assert token(again) == kept
+    queued = send(client, None, staged=kept, text_field="mine", reading="generation", do="queue")
+    assert queued.status_code == 302
+    assert set(Generation.objects.values_list("text", flat=True)) == {CODE}
+    intake = Submission.objects.get().intake
+    assert (intake["text_fields"], intake["readings"]) == ({"mine": 3}, {"generation": 3})
+    assert staging.staged(kept, rosa.pk) is None, "what is queued is kept no longer"
+
+
+def test_the_same_file_read_otherwise_is_another_submission(client: Client, rosa: Any) -> None:
+    content = every(completion=CODE)
+    first = send(client, content, do="queue")
+    same = send(client, content)
+    assert "already graded" in same.content.decode()
+    assert send(client, None, staged=token(same), do="queue").headers == first.headers
+    other = send(client, content, reading="generation", do="queue")
+    assert other.headers["Location"] != first.headers["Location"]
+    assert Submission.objects.count() == 2
+
+
+def test_a_file_is_kept_when_another_field_is_wrong(client: Client, rosa: Any) -> None:
+    answer = send(client, every(), model="")
+    assert answer.status_code == 422
+    assert "quillfish" in answer.content.decode()
+    assert send(client, None, staged=token(answer)).status_code == 200
+
+
+def test_another_file_takes_the_place_of_the_kept_one(client: Client, rosa: Any) -> None:
+    first = token(send(client, every()))
+    second = token(send(client, row(0), staged=first))
+    assert staging.staged(first, rosa.pk) is None
+    assert staging.staged(second, rosa.pk) is not None
+
+
+@pytest.mark.parametrize("staged", ["0" * 32, "../../etc/passwd", "x", "\0"])
+def test_a_file_that_is_not_kept_is_asked_for(client: Client, rosa: Any, staged: str) -> None:
+    answer = send(client, None, staged=staged, do="queue")
+    assert answer.status_code == 422
+    assert "choose it again" in answer.content.decode()
+    assert nothing_stored()
+
+
+def test_nobody_else_sees_a_kept_file(client: Client, rosa: Any) -> None:
+    kept = token(send(client, every() + b"{\n"))
+    query = f"benchmark={BenchmarkVersion.objects.get().pk}"
+    client.force_login(web_records.person("sam", superuser=True))
+    assert send(client, None, staged=kept, do="queue").status_code == 422
+    assert client.get(f"/submit/{kept}/report.json?{query}").status_code == 404
+    assert client.get(f"/submit/{kept}/errors.csv?{query}").status_code == 404
+    client.logout()
+    assert client.get(f"/submit/{kept}/errors.csv?{query}").status_code == 302
+    assert nothing_stored()
+
+
+def test_all_problems_and_the_report_can_be_downloaded(client: Client, rosa: Any) -> None:
+    bad = {"task_id": "=cmd()\ud800\n", "completion": "x"}
+    answer = send(client, every() + lines([bad] * 40) + b"{\n")
+    page = answer.content.decode()
+    assert "The first 20 of 41 problems: unknown task 40, bad JSON 1." in page
+    links = re.findall(r'href="(/submit/[^"]+)"', page)
+    errors, report = (next(link for link in links if name in link) for name in ("csv", "json"))
+    text = b"".join(client.get(errors.replace("&amp;", "&")).streaming_content).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 41
+    assert (rows[0]["line"], rows[0]["rule"]) == ("4", "unknown task")
+    assert rows[0]["task_id"].startswith("'=cmd()")
+    assert rows[-1]["rule"] == "bad JSON"
+    found = json.loads(client.get(report.replace("&amp;", "&")).content)
+    assert (found["samples"], found["problem_count"], len(found["problems"])) == (3, 41, 20)
+
+
+@pytest.mark.parametrize("query", ["", "benchmark=999", "benchmark=x", "reading=other", "match=x"])
+def test_a_report_needs_to_know_how_to_read(client: Client, rosa: Any, query: str) -> None:
+    kept = token(send(client, every()))
+    version = BenchmarkVersion.objects.get().pk
+    whole = query if query.startswith("benchmark") or not query else f"benchmark={version}&{query}"
+    assert client.get(f"/submit/{kept}/report.json?{whole}").status_code == 404
+
+
+@pytest.mark.parametrize("fields", [{"reading": "other"}, {"match": "x"}, {"text_field": "a\0"}])
+def test_a_correction_that_does_not_exist_is_a_field_error(
+    client: Client, rosa: Any, fields: dict[str, str]
+) -> None:
+    answer = send(client, every(), **fields)
+    assert answer.status_code == 422
+    assert b'class="err"' in answer.content
+
+
+def test_previews_show_raw_text_beside_the_program(client: Client, rosa: Any) -> None:
+    page = send(client, every(generation=web_records.CHAT)).content.decode()
+    assert page.count("rule: entry point, block 1 of 1") == 3
+    assert "Ties go to the first." in page
+    assert 'class="l used"' in page
