@@ -112,7 +112,10 @@ def test_upload_watch_board_crash(browser: Any, instance: Instance, tmp_path: Pa
         page.get_by_label("Drop a file here or choose one").set_input_files(filled)
         page.get_by_label("Language model").fill("Ten lines")
         assert visitor.problems() == []
-        page.get_by_role("button", name="Check and queue").click()
+        page.get_by_role("button", name="Check", exact=True).click()
+        page.get_by_text("Every record can be used.").wait_for()
+        assert visitor.problems() == []
+        page.get_by_role("button", name="Queue for grading").click()
 
         page.get_by_role("heading", name="Ten lines on HumanEval").wait_for()
         page.get_by_text("✓ Done").wait_for(timeout=GRADED_S * 1000)
@@ -171,7 +174,7 @@ def test_a_bad_file_shows_its_report(browser: Any, instance: Instance, tmp_path:
             visitor.expected_status = 422
             visitor.page.get_by_label("Drop a file here or choose one").set_input_files(bad)
             visitor.page.get_by_label("Language model").fill("Ten lines")
-            visitor.page.get_by_role("button", name="Check and queue").click()
+            visitor.page.get_by_role("button", name="Check", exact=True).click()
             visitor.page.get_by_role("heading", name="Report").wait_for()
             assert "unknown task" in visitor.page.inner_text("main")
             assert visitor.problems() == []
@@ -191,4 +194,4 @@ def test_a_page_works_without_scripts(browser: Any, instance: Instance) -> None:
         visitor.page.get_by_role("button", name="Theme: Auto").click()
         assert visitor.page.locator("html").get_attribute("data-theme") == "light"
         visitor.page.get_by_role("link", name="Submit", exact=True).click()
-        visitor.page.get_by_role("button", name="Check and queue").wait_for()
+        visitor.page.get_by_role("button", name="Check", exact=True).wait_for()
