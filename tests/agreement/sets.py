@@ -91,10 +91,10 @@ def _human_eval_tasks() -> dict[str, Task]:
     return {
         record.task_id: Task(
             record.targets,
-            record.task_id,
-            record.prompt,
-            record.setup,
-            record.entry_points,
+            task_id=record.task_id,
+            prompt=record.prompt,
+            setup=record.setup,
+            entry_points=record.entry_points,
         )
         for record in humaneval.convert(rows).records
     }
@@ -166,7 +166,7 @@ def _own_test(
 ) -> Iterator[tuple[str, Task, Generation]]:
     """Rows that bring their own test, which calls itself: it is the one target."""
     for row in rows:
-        task = Task((row["test"],), row[name], entry_points=(row["entry_point"],))
+        task = Task((row["test"],), task_id=row[name], entry_points=(row["entry_point"],))
         yield "", task, _whole(program(row))
 
 
@@ -294,10 +294,10 @@ def _assertion_tasks(file: str, with_prompt: bool) -> dict[str, Task]:
     return {
         row["task_id"]: Task(
             tuple(row["targets"]),
-            row["task_id"],
-            row["prompt"] if with_prompt else "",
-            row["setup_after_code"],
-            (row["entry_point"],) if "entry_point" in row else (),
+            task_id=row["task_id"],
+            prompt=row["prompt"] if with_prompt else "",
+            setup=row["setup_after_code"],
+            entry_points=(row["entry_point"],) if "entry_point" in row else (),
         )
         for row in read(DATA / "derived" / f"{file}_assertion_tasks.jsonl.gz")
     }
@@ -316,7 +316,7 @@ def _checks() -> Iterator[Case]:
         if row["id"] not in known:
             continue
         theirs = tuple(held is True for held in known[row["id"]]["fresh"])
-        task = Task(tuple(row["targets"]), row["task"])
+        task = Task(tuple(row["targets"]), task_id=row["task"])
         peer = all(row["peer_target_pass"])
         yield Case(
             group, row["task"], row["id"], task, _whole(row["peer_code"]), theirs, peer, True
