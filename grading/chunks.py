@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -95,6 +96,17 @@ def queued_samples(lease: Lease) -> list[int]:
     """Ids of the samples the lease holder still has to grade, in order."""
     samples = _queued(lease.chunk_id).order_by("task__position", "index")
     return list(samples.values_list("pk", flat=True))
+
+
+def held_samples(lease: Lease, ids: Iterable[int]) -> QuerySet[Sample]:
+    """Those of the samples that the lease holder still has to grade. Locks the chunk.
+
+    Call it in a transaction. The chunk is locked first, so that a lease that ends meanwhile has
+    ended before or ends after.
+    """
+    if not _lock(lease):
+        return Sample.objects.none()
+    return _queued(lease.chunk_id).filter(pk__in=list(ids)).order_by("pk")
 
 
 def begin(lease: Lease, sample_id: int) -> bool:

@@ -6,7 +6,7 @@ import mmap
 import os
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -81,10 +81,14 @@ class Prepared:
     key: str
 
 
-def prepare(sample_id: int) -> Prepared:
-    """Read a sample and build its program."""
-    samples = Sample.objects.select_related("generation", "task__version__benchmark")
-    sample = samples.get(pk=sample_id)
+def prepare(sample_ids: Iterable[int]) -> dict[int, Prepared]:
+    """Read samples and build their programs, in the order of the ids; one query."""
+    ids = list(sample_ids)
+    samples = Sample.objects.select_related("generation", "task__version__benchmark").in_bulk(ids)
+    return {pk: _prepared(samples[pk]) for pk in ids}
+
+
+def _prepared(sample: Sample) -> Prepared:
     task = engine_task(sample.task)
     stored = sample.generation
     program = build_program(task, Generation(stored.text, Format(stored.format)))

@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 def grade_chunk(chunk_id: int) -> None:
     """Grade what is still queued in a chunk, writing each verdict at once.
 
+    Samples whose verdict is known from an equal run come first, all together.
+
     Does nothing when the chunk is not there to be taken. Ends early, with the rest back in the
     queue, when the worker is asked to stop.
     """
@@ -32,11 +34,13 @@ def grade_chunk(chunk_id: int) -> None:
         log.error("chunk %s is held: %s", chunk_id, problem)
         chunks.hold(lease, plain(f"Held: {problem}"))
         return
-    graded = 0
-    for sample_id in chunks.queued_samples(lease):
+    prepared = grader.prepare(chunks.queued_samples(lease))
+    repeated = _repeat_known(lease, prepared)
+    graded = len(repeated)
+    for sample_id, one in prepared.items():
         if queueing.stopping():
             break
-        graded += _grade_sample(lease, sample_id)
+        graded += sample_id not in repeated and _grade_sample(lease, sample_id, one)
     chunks.finish(lease)
     log.info("%s graded %s samples of chunk %s", lease.worker, graded, chunk_id)
 
@@ -48,14 +52,21 @@ def grade_references(version_id: int) -> None:
     references.answered(version)
 
 
-def _grade_sample(lease: chunks.Lease, sample_id: int) -> bool:
+def _repeat_known(lease: chunks.Lease, prepared: dict[int, grader.Prepared]) -> set[int]:
+    """Ids of the samples that now have the verdict of an equal run."""
+    known = verdict_cache.find(one.key for one in prepared.values())
+    repeats = {
+        sample_id: verdicts.Repeat(known[one.key], one.program.extraction)
+        for sample_id, one in prepared.items()
+        if one.key in known
+    }
+    return verdicts.repeat(lease, repeats) if repeats else set()
+
+
+def _grade_sample(lease: chunks.Lease, sample_id: int, prepared: grader.Prepared) -> bool:
     """Was a verdict recorded?"""
     if not chunks.begin(lease, sample_id):
         return False
-    prepared = grader.prepare(sample_id)
-    if known := verdict_cache.find(prepared.key):
-        extraction = prepared.program.extraction
-        return verdicts.repeat(sample_id, lease.token, known, extraction, lease.worker)
     try:
         verdict = grader.run(prepared, _renewing(lease))
     except PlatformError as problem:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 
 from django.conf import settings
@@ -41,12 +42,19 @@ def run_key(task_pk: int, task: Task, program: str, sandbox: Sandbox) -> str:
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode("ascii")).hexdigest()
 
 
-def find(key: str) -> Attempt | None:
-    """The newest run under this key; None where there is none, or where its runs disagree."""
+def find(keys: Iterable[str]) -> dict[str, Attempt]:
+    """The newest run, with its text, under each key that has one; one query.
+
+    A key whose runs disagree has none.
+    """
     if not settings.VERDICT_CACHE:
-        return None
-    runs = Attempt.objects.filter(run_key=key, repeats=None).exclude(detail=HOSTS_DOING)
-    found = list(runs.select_related("text").order_by("-pk"))
-    if len({(run.outcome, run.passed) for run in found}) != 1:
-        return None
-    return found[0]
+        return {}
+    runs = Attempt.objects.filter(run_key__in=set(keys), repeats=None).exclude(detail=HOSTS_DOING)
+    found: dict[str, Attempt] = {}
+    disagreeing: set[str] = set()
+    for run in runs.select_related("text").order_by("pk"):
+        before = found.setdefault(run.run_key, run)
+        if (before.outcome, before.passed) != (run.outcome, run.passed):
+            disagreeing.add(run.run_key)
+        found[run.run_key] = run
+    return {key: run for key, run in found.items() if key not in disagreeing}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import transaction
@@ -33,24 +34,68 @@ def record(
     return True
 
 
-@transaction.atomic
-def repeat(
-    sample_id: int, chunk_token: str, run: Attempt, extraction: Extraction, worker: str
-) -> bool:
-    """Store the verdict of an equal run as an attempt that names it; otherwise as `record`.
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The verdict of an equal run, with its text; and how a sample itself came to the program."""
 
-    ``run`` with its text; ``extraction`` is how this sample's own generation came to the program.
+    run: Attempt
+    extraction: Extraction
+
+
+@transaction.atomic
+def repeat(lease: chunks.Lease, repeats: Mapping[int, Repeat]) -> set[int]:
+    """Store verdicts of equal runs, by sample id, as attempts that name those runs.
+
+    All in one transaction; otherwise as `record`. Returns the ids of the samples that got one.
     """
-    sample = _claimed(sample_id, chunk_token).first()
-    if sample is None:
-        return False
-    _decide(sample, _copy_attempt(sample, run, extraction, worker))
-    return True
+    samples = list(chunks.held_samples(lease, repeats).select_for_update())
+    last = dict(
+        Attempt.objects.filter(sample__in=samples).values_list("sample").annotate(Max("number"))
+    )
+    attempts = Attempt.objects.bulk_create(
+        _copy(sample, repeats[sample.pk].run, last.get(sample.pk, 0) + 1, lease.worker)
+        for sample in samples
+    )
+    AttemptText.objects.bulk_create(
+        _text_copy(attempt, repeats[attempt.sample_id]) for attempt in attempts
+    )
+    for sample, attempt in zip(samples, attempts, strict=True):
+        make_current(sample, attempt)
+    recompute(lease.submission_id, {sample.task_id for sample in samples})
+    return {sample.pk for sample in samples}
+
+
+def _copy(sample: Sample, run: Attempt, number: int, worker: str) -> Attempt:
+    copied = {
+        field.attname: getattr(run, field.attname)
+        for field in Attempt._meta.concrete_fields
+        if not field.primary_key
+    }
+    return Attempt(
+        **copied
+        | {
+            "sample_id": sample.pk,
+            "number": number,
+            "kind": _kind(sample),
+            "repeats_id": run.pk,
+            "worker": worker,
+            "created_at": timezone.now(),
+        }
+    )
+
+
+def _text_copy(attempt: Attempt, repeated: Repeat) -> AttemptText:
+    copied = {
+        field.attname: getattr(repeated.run.text, field.attname)
+        for field in AttemptText._meta.concrete_fields
+        if not field.primary_key
+    }
+    return AttemptText(**copied | {"attempt": attempt, "extraction": asdict(repeated.extraction)})
 
 
 def _decide(sample: Sample, attempt: Attempt) -> None:
     make_current(sample, attempt)
-    recompute(sample.submission_id, sample.task_id)
+    recompute(sample.submission_id, [sample.task_id])
 
 
 def make_current(sample: Sample, attempt: Attempt) -> None:
@@ -75,28 +120,58 @@ def record_platform_failure(sample_id: int, chunk_token: str, reason: str) -> bo
     return chunks.charge(_claimed(sample_id, chunk_token), plain(reason)) == 1
 
 
-def recompute(submission_id: int, task_id: int) -> None:
-    """Derive the task score from the current attempts of its done samples."""
-    score, _ = TaskScore.objects.select_for_update().get_or_create(
-        submission_id=submission_id,
-        task_id=task_id,
-        defaults={"n": 0, "c": 0, "fraction_sum": 0.0},
+def recompute(submission_id: int, task_ids: Collection[int]) -> None:
+    """Derive task scores from the current attempts of the tasks' done samples.
+
+    The scores are locked first, in one order, so that of two at once the later one counts what the
+    earlier one decided.
+    """
+    _lock_scores(submission_id, task_ids)
+    facts = _facts(submission_id, task_ids)
+    TaskScore.objects.bulk_create(
+        [
+            TaskScore(submission_id=submission_id, task_id=pk, **facts.get(pk, _NOTHING))
+            for pk in task_ids
+        ],
+        update_conflicts=True,
+        unique_fields=["submission", "task"],
+        update_fields=list(_NOTHING),
     )
-    done = Sample.objects.filter(
-        submission_id=submission_id, task_id=task_id, state=Sample.State.DONE
-    )
+
+
+def _lock_scores(submission_id: int, task_ids: Collection[int]) -> None:
+    scores = TaskScore.objects.filter(submission_id=submission_id, task_id__in=task_ids)
+    ordered = scores.order_by("task_id").select_for_update().values_list("task_id", flat=True)
+    missing = set(task_ids) - set(ordered)
+    if missing:
+        made = [TaskScore(submission_id=submission_id, task_id=pk, **_NOTHING) for pk in missing]
+        TaskScore.objects.bulk_create(made, ignore_conflicts=True)
+        list(ordered.all())
+
+
+_FAILING = [outcome for outcome in Outcome if outcome is not Outcome.PASS]
+_NOTHING: dict[str, Any] = {"n": 0, "c": 0, "fraction_sum": 0.0} | dict.fromkeys(
+    (outcome.value for outcome in _FAILING), 0
+)
+
+
+def _facts(submission_id: int, task_ids: Collection[int]) -> dict[int, dict[str, Any]]:
+    """What the scores of tasks with a done sample are."""
     outcome = "current_attempt__outcome"
-    facts = done.aggregate(
-        n=Count("pk"),
-        c=Count("pk", filter=Q(**{outcome: Outcome.PASS})),
-        fraction_sum=Sum("current_attempt__score", default=0.0),
-        **{
-            kind.value: Count("pk", filter=Q(**{outcome: kind}))
-            for kind in Outcome
-            if kind is not Outcome.PASS
-        },
+    done = Sample.objects.filter(
+        submission_id=submission_id, task_id__in=task_ids, state=Sample.State.DONE
     )
-    TaskScore.objects.filter(pk=score.pk).update(**facts)
+    rows = (
+        done.order_by()
+        .values("task_id")
+        .annotate(
+            n=Count("pk"),
+            c=Count("pk", filter=Q(**{outcome: Outcome.PASS})),
+            fraction_sum=Sum("current_attempt__score", default=0.0),
+            **{kind.value: Count("pk", filter=Q(**{outcome: kind})) for kind in _FAILING},
+        )
+    )
+    return {row["task_id"]: {name: dict(row)[name] for name in _NOTHING} for row in rows}
 
 
 def _claimed(sample_id: int, chunk_token: str) -> QuerySet[Sample]:
@@ -114,33 +189,14 @@ def _claimed(sample_id: int, chunk_token: str) -> QuerySet[Sample]:
     )
 
 
-def _copy_attempt(sample: Sample, run: Attempt, extraction: Extraction, worker: str) -> Attempt:
-    facts = {
-        field.attname: getattr(run, field.attname)
-        for field in Attempt._meta.concrete_fields
-        if not field.primary_key
-    }
-    facts |= {
-        **_place(sample),
-        "repeats_id": run.pk,
-        "worker": worker,
-        "created_at": timezone.now(),
-    }
-    attempt = Attempt.objects.create(**facts)
-    texts = {
-        field.attname: getattr(run.text, field.attname)
-        for field in AttemptText._meta.concrete_fields
-        if not field.primary_key
-    }
-    AttemptText.objects.create(attempt=attempt, **(texts | {"extraction": asdict(extraction)}))
-    return attempt
-
-
 def _place(sample: Sample) -> dict[str, Any]:
     """Which attempt of the sample comes next."""
     last = sample.attempts.aggregate(last=Max("number"))["last"] or 0
-    kind = Attempt.Kind.RETRY if sample.losses else Attempt.Kind.FIRST
-    return {"sample_id": sample.pk, "number": last + 1, "kind": kind}
+    return {"sample_id": sample.pk, "number": last + 1, "kind": _kind(sample)}
+
+
+def _kind(sample: Sample) -> str:
+    return Attempt.Kind.RETRY if sample.losses else Attempt.Kind.FIRST
 
 
 def _store_attempt(sample: Sample, verdict: Verdict, worker: str, run_key: str) -> Attempt:

@@ -43,7 +43,7 @@ MEANINGS = {
 
 def cause(case: Case, at_3_s: Result, at_30_s: Result, agrees_fresh: bool) -> Cause:
     """``agrees_fresh``: theirs is a peer's verdict, and a fresh interpreter gives ours."""
-    if Outcome.TIMEOUT in (at_3_s.outcome, at_30_s.outcome) or at_3_s.held != at_30_s.held:
+    if case.out_of_time or Outcome.TIMEOUT in (at_3_s.outcome, at_30_s.outcome):
         return Cause.LOAD if at_30_s.agrees(case) else Cause.LIMIT
     if agrees_fresh:
         return Cause.HARNESS

@@ -24,6 +24,8 @@ DATA = SHARED / "data"
 VERDICTS = SHARED / "reference" / "verdicts"
 # Too many samples for every run: a fixed tenth of them is what a short run takes.
 LARGE = ("codegen16b_humaneval_n100", "codegen16b_humaneval_n100_truncated")
+# The peer changed these texts before it ran them, so its verdicts are about others.
+CHANGED_BY_PEER = ("mistral7b_humaneval_n10_asis",)
 STOP_WORDS = ("\nclass", "\ndef", "\n#", "\nif", "\nprint")
 ANY_TYPING = "from typing import *\n"
 
@@ -36,7 +38,7 @@ class Case:
 
     ``theirs``: did the whole program pass, or did each target hold, in a fresh interpreter.
     ``peer``: the verdict that came with the data, if any. ``per_target`` says which of the two
-    forms ``theirs`` has.
+    forms ``theirs`` has; ``out_of_time``: theirs is a timeout.
     """
 
     group: str
@@ -47,6 +49,7 @@ class Case:
     theirs: tuple[bool, ...]
     peer: bool | None = None
     per_target: bool = False
+    out_of_time: bool = False
 
     @property
     def name(self) -> str:
@@ -118,9 +121,15 @@ def _judged(
         number = sample or str(counted[task.task_id])
         counted[task.task_id] += 1
         if row := known.get((task.task_id, number)):
-            passed = (row["passed"],)
             yield Case(
-                group, task.task_id, number, task, generation, passed, row.get("peer_passed")
+                group,
+                task.task_id,
+                number,
+                task,
+                generation,
+                theirs=(row["passed"],),
+                peer=None if group in CHANGED_BY_PEER else row.get("peer_passed"),
+                out_of_time=row["outcome"] == "timed out",
             )
 
 

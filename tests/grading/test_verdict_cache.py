@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
-from pytest_django import Settings
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from grading import chunks, grader, jobs, verdict_cache, verdicts
 from grading.engine import canary
@@ -53,7 +53,7 @@ def graded(submission: Submission) -> list[Attempt]:
 
 
 def test_an_equal_program_is_not_run_again(runs: list[str]) -> None:
-    submission = stored_submission(tasks=2, per_task=3)
+    submission = stored_submission(tasks=2, per_task=3, per_chunk=1)
     changed = submission.samples.order_by("task", "index")[1].generation
     changed.text = FENCED
     changed.save()
@@ -71,7 +71,7 @@ def test_an_equal_program_is_not_run_again(runs: list[str]) -> None:
 
 def test_the_setting_turns_it_off(runs: list[str], settings: Settings) -> None:
     settings.VERDICT_CACHE = False
-    attempts = graded(stored_submission(tasks=1, per_task=3))
+    attempts = graded(stored_submission(tasks=1, per_task=3, per_chunk=1))
     assert len(runs) == 3
     assert [one.repeats for one in attempts] == [None] * 3
 
@@ -134,12 +134,12 @@ def test_hostile_programs_have_keys() -> None:
 def test_runs_that_disagree_are_run_again(second: Verdict, reused: bool) -> None:
     store(lambda: verdict())
     store(lambda: second)
-    assert (verdict_cache.find("key") is not None) is reused
+    assert ("key" in verdict_cache.find(["key"])) is reused
 
 
 def test_what_the_host_may_have_killed_is_run_again() -> None:
     store(lambda: verdict(Outcome.ERROR, passed=0, detail="killed by SIGKILL"))
-    assert verdict_cache.find("key") is None
+    assert verdict_cache.find(["key"]) == {}
 
 
 def store(ruling: Callable[[], Verdict]) -> Attempt:
@@ -153,12 +153,32 @@ def store(ruling: Callable[[], Verdict]) -> Attempt:
 
 def test_only_the_holder_of_the_lease_may_repeat() -> None:
     run = store(lambda: verdict())
-    lease = first_lease(stored_submission(tasks=1, per_task=1))
-    (sample_id,) = chunks.queued_samples(lease)
-    extraction = Extraction("whole", None, 0)
-    assert not verdicts.repeat(sample_id, "another", run, extraction, "w1-1")
-    assert verdicts.repeat(sample_id, lease.token, run, extraction, "w1-1")
-    assert not verdicts.repeat(sample_id, lease.token, run, extraction, "w1-1")
+    lease = first_lease(stored_submission(tasks=1, per_task=2))
+    first, second = chunks.queued_samples(lease)
+    repeats = {pk: verdicts.Repeat(run, Extraction("whole", None, 0)) for pk in (first, second)}
+    assert verdicts.repeat(replace(lease, token="another"), repeats) == set()
+    assert verdicts.record(first, lease.token, verdict(), lease.worker)
+    assert verdicts.repeat(lease, repeats) == {second}
+    assert verdicts.repeat(lease, repeats) == set()
+    assert Attempt.objects.filter(repeats=run).count() == 1
+
+
+def test_known_verdicts_of_a_chunk_cost_a_bounded_number_of_queries(
+    runs: list[str], django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    version = stored_submission(tasks=4, per_task=1, per_chunk=4)
+    graded(version)
+    again = stored_submission(tasks=4, per_task=1, per_chunk=4)
+    again.version = version.version
+    again.save()
+    for sample, other in zip(again.samples.all(), version.samples.all(), strict=True):
+        sample.task = other.task
+        sample.save()
+    (chunk,) = again.chunks.all()
+    chunks.ring(chunk.pk)
+    with django_assert_max_num_queries(40):
+        jobs.grade_chunk(chunk.pk)
+    assert Attempt.objects.filter(sample__submission=again, repeats__isnull=False).count() == 4
 
 
 @pytest.mark.parametrize("visibility", ["public", "private"])
