@@ -129,7 +129,7 @@ def _judged(
                 generation,
                 theirs=(row["passed"],),
                 peer=None if group in CHANGED_BY_PEER else row.get("peer_passed"),
-                out_of_time=row["outcome"] == "timed out",
+                out_of_time=row["outcome"] == "timed_out",
             )
 
 
