@@ -439,6 +439,24 @@ class TaskScore(models.Model):
         return f"{self.submission} {self.task}: {self.c} of {self.n}"
 
 
+class IdempotencyKey(models.Model):
+    """What a caller named a request, so that sending it again does not do it again."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=200)
+    fingerprint = models.CharField(max_length=64)
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "key"], name="one_request_per_key"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
 class ApiToken(models.Model):
     """A key for the API. Only the hash of its secret is kept; see :mod:`grading.tokens`."""
 

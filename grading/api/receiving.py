@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Literal, cast
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 from ninja import Schema
 
 from grading import grader, uploads
+from grading.api import once
 from grading.api.errors import Problem
 from grading.intake.fields import Choices
+from grading.models import BenchmarkVersion
 from grading.permissions import version_or_404
 from grading.uploads import Accepted
 
@@ -69,22 +72,41 @@ def receive(
         if options.dry_run:
             choices = options.choices()
             return uploads.check(stream, options.file_name, version, choices).as_dict()
-        try:
-            return uploads.accept_once(
-                stream,
-                options.file_name,
-                version,
-                model,
-                request.user,  # type: ignore[arg-type]  # a token has a user
-                settings,
-                options.visibility,
-                options.good_lines_only,
-                options.choices(),
-            )
-        except uploads.UploadRejected as rejected:
-            status = 413 if rejected.report.too_large else 422
-            report = rejected.report.as_dict()
-            raise Problem(status, "file refused", str(rejected), report=report) from None
+        return _accepted(request, stream, version, model, settings, options)
+
+
+def _accepted(
+    request: HttpRequest,
+    stream: BinaryIO,
+    version: BenchmarkVersion,
+    model: str,
+    settings: dict[str, Any],
+    options: Options,
+) -> Accepted:
+    user = cast(AbstractBaseUser, request.user)
+    key = once.key_of(request)
+    seen = once.fingerprint(request, stream) if key else ""
+    if key and (submission := once.earlier(user, key, seen)):
+        return Accepted(submission, created=False)
+    try:
+        accepted = uploads.accept_once(
+            stream,
+            options.file_name,
+            version,
+            model,
+            user,
+            settings,
+            options.visibility,
+            options.good_lines_only,
+            options.choices(),
+        )
+    except uploads.UploadRejected as rejected:
+        status = 413 if rejected.report.too_large else 422
+        report = rejected.report.as_dict()
+        raise Problem(status, "file refused", str(rejected), report=report) from None
+    if key:
+        once.remember(user, key, seen, accepted.submission)
+    return accepted
 
 
 def _settings(text: str) -> dict[str, Any]:

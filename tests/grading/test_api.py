@@ -65,6 +65,23 @@ def test_a_file_is_sent_followed_and_read(client: Client) -> None:
     problem(client.post(f"{ROOT}/submissions/{sent['id']}/cancel", **headers), 409)
 
 
+def test_a_key_makes_a_request_happen_once(client: Client) -> None:
+    """Also where nothing else would tell: the first one was cancelled meanwhile."""
+    web_records.benchmark()
+    headers = bearer(web_records.person("rosa"), "submit") | {"HTTP_IDEMPOTENCY_KEY": "night 7"}
+    first = send(client, lines(), **headers)
+    assert first.status_code == 202
+    client.post(f"{ROOT}/submissions/{first.json()['id']}/cancel", **headers)
+    again = send(client, lines(), **headers)
+    assert (again.status_code, again.json()["id"]) == (200, first.json()["id"])
+    problem(send(client, lines(2), **headers), 422)
+    problem(send(client, lines(), "&visibility=private", **headers), 422)
+    other = bearer(web_records.person("tom"), "submit") | {"HTTP_IDEMPOTENCY_KEY": "night 7"}
+    assert send(client, lines(), **other).status_code == 202
+    problem(send(client, lines(), **(headers | {"HTTP_IDEMPOTENCY_KEY": "k" * 201})), 422)
+    assert Submission.objects.count() == 2
+
+
 def test_a_form_carries_a_file_as_well(client: Client) -> None:
     web_records.benchmark()
     headers = bearer(web_records.person("rosa"), "submit")
