@@ -85,7 +85,7 @@ def _stored(found: fingerprints.Fingerprint, group: CrashGroup | None = None) ->
     known = rows.filter(value=found.value).first()
     if known is not None:
         return known
-    title = plain(found.title)[:TITLE_CHARS]
+    title = found.title[:TITLE_CHARS]
     try:
         with transaction.atomic():
             return Fingerprint.objects.create(
@@ -93,7 +93,7 @@ def _stored(found: fingerprints.Fingerprint, group: CrashGroup | None = None) ->
                 version=fingerprints.VERSION,
                 title=title,
                 kind=found.kind,
-                parts=[[word, plain(value)] for word, value in found.parts],
+                parts=found.parts,
                 group=group or CrashGroup.objects.create(kind=found.kind, title=title),
             )
     except IntegrityError:

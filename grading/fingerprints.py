@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ MESSAGE_CHARS = 500
 KEPT_CHARS = 60
 FUNCTIONS = 3
 PLATFORM = "platform"
+# Control, format, surrogate, private, unassigned; line and paragraph separators.
+HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 # Types whose quoted words say what is wrong, and not which value was at hand.
 KEEP_QUOTED = {
@@ -88,8 +91,15 @@ def fingerprint(ending: Ending) -> Fingerprint | None:
     return Fingerprint(
         value=hashlib.sha256(hashed.encode("ascii")).hexdigest()[:DIGITS],
         kind=kind.partition(":")[0],
-        title=_title(ending, kind, of_type, template, where, scoped),
-        parts=tuple((word, value) for word, value in parts if value),
+        title=_visible(_title(ending, kind, of_type, template, where)),
+        parts=tuple((word, _visible(value)) for word, value in parts if value),
+    )
+
+
+def _visible(text: str) -> str:
+    """``text`` fit for lists, logs and attributes: what cannot be seen is named."""
+    return "".join(
+        f"<U+{ord(char):04X}>" if unicodedata.category(char) in HIDDEN else char for char in text
     )
 
 
@@ -160,9 +170,7 @@ def _functions(names: Iterable[str], entry_points: Sequence[str]) -> list[str]:
     return found[:FUNCTIONS]
 
 
-def _title(
-    ending: Ending, kind: str, of_type: str, template_: str, where: str, scoped: bool
-) -> str:
+def _title(ending: Ending, kind: str, of_type: str, template_: str, where: str) -> str:
     if kind == "assertion":
         how = f"raises {of_type}" if of_type else "is not true"
         return f"{ending.task_id}: {where} {how}"

@@ -1,8 +1,17 @@
-"""Routes of submissions, samples, tasks and crashes."""
+"""Routes of submissions, samples, tasks and triage."""
 
 from django.urls import path
 
-from grading.views import crashes, samples, sandbox, submissions, tasks, tokens, uploads
+from grading.views import (
+    samples,
+    sandbox,
+    submissions,
+    tasks,
+    tokens,
+    triage,
+    triage_group,
+    uploads,
+)
 
 SAMPLE = "s/<slug:public_id>/<str:task_slug>/<int:index>/"
 
@@ -23,7 +32,14 @@ urlpatterns = [
     path(f"{SAMPLE}program.txt", samples.program, name="sample-program"),
     path(f"{SAMPLE}case.jsonl", samples.case, name="sample-case"),
     path("sandbox/", sandbox.sandbox, name="sandbox"),
-    path("crashes/", crashes.crashes, name="crashes"),
     path("account/tokens/", tokens.tokens, name="tokens"),
     path("account/tokens/<int:token_id>/revoke/", tokens.revoke, name="token-revoke"),
+    path("crashes/", triage.crashes, name="crashes"),
+    path("triage/", triage.queue, name="triage"),
+    path("triage/decide/", triage.decide, name="triage-decide"),
+    path("triage/samples/", triage.samples, name="triage-samples"),
+    path("triage/<slug:public_id>/", triage_group.group, name="triage-group"),
+    path("triage/<slug:public_id>/decide/", triage_group.decide, name="triage-group-decide"),
+    path("triage/<slug:public_id>/merge/", triage_group.merge, name="triage-merge"),
+    path("triage/<slug:public_id>/split/", triage_group.split, name="triage-split"),
 ]

@@ -105,8 +105,10 @@ class SampleView:
 
 
 def sample_or_404(submission: Submission, task_slug: str, index: int) -> Sample:
-    """With its task, benchmark and generation; one query."""
-    rows = Sample.objects.select_related("task__version__benchmark", "generation")
+    """With its task, benchmark, generation and crash group; one query."""
+    rows = Sample.objects.select_related(
+        "task__version__benchmark", "generation", "fingerprint__group"
+    )
     return get_object_or_404(
         rows,
         submission=submission,

@@ -10,7 +10,7 @@ from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.shortcuts import get_object_or_404
 
-from grading.models import BenchmarkVersion, Submission, Task, TaskScore
+from grading.models import BenchmarkVersion, CrashGroup, Submission, Task, TaskScore
 from grading.permissions import Viewer, visible_submissions
 from grading.queries.paging import page_of
 from grading.queries.submissions import score_counts
@@ -99,6 +99,13 @@ def _finished(user: Viewer) -> QuerySet[Submission]:
 
 def task_or_404(version: BenchmarkVersion, slug: str) -> Task:
     return get_object_or_404(Task, version=version, slug=slug)
+
+
+def under_review(task: Task) -> list[CrashGroup]:
+    """The grader bugs that samples of this task have met."""
+    bugs = CrashGroup.objects.filter(state=CrashGroup.State.GRADER_BUG)
+    bugs = bugs.filter(fingerprints__samples__task=task).distinct()
+    return list(bugs.select_related("fixed_in_version__benchmark"))
 
 
 def model_lines(task: Task, user: Viewer) -> list[ModelLine]:

@@ -64,7 +64,7 @@ def main_nav(context: Context) -> dict[str, Any]:
     ]
     user = getattr(request, "user", None)
     if user is not None and user.is_staff:
-        links.append(("Crashes", "crashes", ("/crashes/",)))
+        links.append(("Triage", "triage", ("/triage/",)))
     if user is not None and user.is_superuser:
         links.append(("Queue", "django_rq:home", ("/admin/queues/",)))
     return {"items": [_item(path, *link) for link in links]}

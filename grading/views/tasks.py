@@ -31,6 +31,7 @@ def task(request: HttpRequest, slug: str, task_slug: str) -> HttpResponse:
         "open": sees_targets(request.user, version.benchmark),
         "targets": target_lines(shown),
         "reference": queries.reference(shown),
+        "bugs": queries.under_review(shown),
         "models": queries.model_lines(shown, request.user),
     }
     return render(request, "grading/task.html", context)

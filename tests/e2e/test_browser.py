@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from grading.models import BenchmarkVersion, Submission, Task
+from grading.models import BenchmarkVersion, CrashGroup, Submission, Task
+from grading.views.triage_group import TABS
 from tests.grading import web_records
 
 pytest.importorskip("playwright", reason="needs the package playwright")
@@ -72,11 +73,20 @@ class Site:
             "/nowhere/": 404,
         }
 
+    def group_pages(self) -> dict[str, int]:
+        """Every part of a sample, each in a group of its own."""
+        groups = CrashGroup.objects.order_by("kind", "pk").values_list("public_id", flat=True)
+        return {f"/triage/{one}/?tab={tab}": 200 for one, tab in zip(groups, TABS, strict=False)}
+
     def staff_pages(self) -> dict[str, int]:
         return {
             "/submit/": 200,
-            "/crashes/": 200,
-            "/crashes/?exception=Nothing": 200,
+            "/triage/": 200,
+            "/triage/?q=Nothing": 200,
+            "/triage/?state=all&tier=bwrap": 200,
+            "/triage/samples/": 200,
+            "/triage/samples/?exception=Nothing": 200,
+            **self.group_pages(),
             "/sandbox/": 200,
             "/account/tokens/": 200,
             f"/s/{self.done.public_id}/Tidepool-2/0/": 200,

@@ -130,7 +130,7 @@ def test_a_superuser_reads_the_queue_under_a_policy_of_its_own(
         answer = client.get(url)
         assert answer.status_code == 200, url
         assert "script-src 'self' 'unsafe-inline'" in answer.headers["Content-Security-Policy"]
-    assert "unsafe" not in client.get("/crashes/").headers["Content-Security-Policy"]
+    assert "unsafe" not in client.get("/triage/").headers["Content-Security-Policy"]
     assert "unsafe" not in client.get("/admin/").headers["Content-Security-Policy"]
 
 

@@ -56,7 +56,7 @@ def test_hostile_text_is_grouped_and_stored(rosa: Any) -> None:
     web_records.submission(
         web_records.benchmark(), rosa, lambda *_: verdict(Outcome.ERROR, failure=told)
     )
-    assert Fingerprint.objects.get().title.startswith("E\N{REPLACEMENT CHARACTER}")
+    assert Fingerprint.objects.get().title.startswith("E<U+0000><U+D800>: <U+DFFF>")
 
 
 def test_an_ignored_group_escalates_when_it_has_grown(rosa: Any) -> None:

@@ -8,10 +8,9 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
-from grading import crashes
 from grading.engine.outcome import Outcome
 from grading.models import Attempt, Sample, Submission, TaskScore
-from grading.queries import progress, samples, submissions, targets, tasks
+from grading.queries import failures, progress, samples, submissions, targets, tasks
 from tests.grading import web_records
 from tests.grading.web_records import verdict
 
@@ -220,23 +219,16 @@ def test_task_sums_are_over_finished_submissions_the_viewer_may_see(rosa: Any) -
     assert [row.model for row in tasks.model_lines(task, rosa)] == ["Quillfish 8B", "Secret"]
 
 
-def test_crashes_are_counted_by_how_they_ended(rosa: Any) -> None:
+def test_failed_samples_are_found_by_how_they_ended(rosa: Any) -> None:
     def judge(task: Any, index: int) -> Any:
         return web_records.mixed(task, index) if index < 5 else "no sandbox"
 
     web_records.submission(web_records.benchmark(tasks=5), rosa, judge, n=6)
-    every = crashes.Filters()
-    found = {(row.outcome, row.exception): row.samples for row in crashes.exception_counts(every)}
-    assert found == {
-        ("error", "NameError"): 5,
-        ("timeout", ""): 5,
-        ("syntax_error", "SyntaxError"): 5,
-        ("platform", ""): 5,
-    }
-    assert crashes.crash_page(every, "1").paginator.count == 20
-    assert crashes.crash_page(crashes.Filters(outcome="platform"), "1").paginator.count == 5
-    assert crashes.crash_page(crashes.Filters(exception="NameError"), "1").paginator.count == 5
-    assert crashes.crash_page(crashes.Filters(task="Tidepool/0"), "1").paginator.count == 4
-    assert crashes.crash_page(crashes.Filters(model="quillfish 8b"), "1").paginator.count == 20
-    assert crashes.crash_page(crashes.Filters(submission="nothing"), "1").paginator.count == 0
-    assert crashes.crash_page(crashes.Filters(outcome="assertion_fail"), "1").paginator.count == 5
+    every = failures.Filters()
+    assert failures.crash_page(every, "1").paginator.count == 20
+    assert failures.crash_page(failures.Filters(outcome="platform"), "1").paginator.count == 5
+    assert failures.crash_page(failures.Filters(exception="NameError"), "1").paginator.count == 5
+    assert failures.crash_page(failures.Filters(task="Tidepool/0"), "1").paginator.count == 4
+    assert failures.crash_page(failures.Filters(model="quillfish 8b"), "1").paginator.count == 20
+    assert failures.crash_page(failures.Filters(submission="nothing"), "1").paginator.count == 0
+    assert failures.crash_page(failures.Filters(outcome="assertion_fail"), "1").paginator.count == 5

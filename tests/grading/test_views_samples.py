@@ -8,7 +8,7 @@ from django.test import Client
 
 from grading.engine.cases import read_case
 from grading.engine.outcome import Failure, Outcome, Stream, TargetResult
-from grading.models import Attempt, AttemptText, Sample
+from grading.models import Attempt, AttemptText, CrashGroup, Sample
 from tests.grading import web_records
 from tests.grading.web_records import SECRET_TARGET, verdict
 
@@ -174,7 +174,7 @@ def test_older_attempts_can_be_opened(client: Client, rosa: Any) -> None:
 
     page = page_of(client, made)
     assert "2 of 2 (regrade)" in page
-    assert 'href="?attempt=1"' in page
+    assert f'href="/s/{made.public_id}/Tidepool-0/0/?attempt=1"' in page
     older = client.get(f"/s/{made.public_id}/Tidepool-0/0/?attempt=1").content.decode()
     assert "1 of 2 (first)" in older
     assert client.get(f"/s/{made.public_id}/Tidepool-0/0/?attempt=7").status_code == 404
@@ -188,15 +188,15 @@ def test_what_is_not_there_is_404(client: Client, rosa: Any, path: str) -> None:
     assert client.get(f"/s/{made.public_id}/{path}").status_code == 404
 
 
-def test_staff_see_the_way_to_similar_crashes(client: Client, rosa: Any) -> None:
+def test_staff_see_the_way_to_the_group_of_failures(client: Client, rosa: Any) -> None:
     made = web_records.submission(
         web_records.benchmark(), rosa, lambda task, index: verdict(Outcome.ERROR)
     )
     assert "For staff" not in page_of(client, made)
     client.force_login(web_records.person("sam", staff=True))
     page = page_of(client, made)
-    assert 'href="/crashes/?exception=NameError"' in page
-    assert 'href="/crashes/?task=Tidepool/0"' in page
+    assert f'href="/triage/{CrashGroup.objects.get().public_id}/"' in page
+    assert 'href="/triage/?state=all&amp;task=Tidepool/0"' in page
 
 
 @pytest.mark.parametrize("n", [2, 9])

@@ -1,4 +1,4 @@
-"""The crash list: samples that ended in no verdict on their answers, and what to filter by."""
+"""The list of failed samples behind triage, and what to filter it by."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Page
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Substr
 
 from grading.engine.outcome import Outcome
@@ -18,17 +18,18 @@ from grading.queries.submissions import PLATFORM
 
 CRASH_OUTCOMES = [Outcome.ERROR.value, Outcome.TIMEOUT.value, Outcome.SYNTAX_ERROR.value]
 PER_PAGE = 50
-EXCEPTIONS_SHOWN = 20
 DETAIL_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Empty means any. ``task``, ``model``, ``submission``: task id, model name, public id.
+    """Empty means any. ``group``, ``task``, ``model``, ``submission``: public id, task id, model
+    name, public id. Without a group, misses are left out unless they are asked for.
 
     ``review`` not empty: only samples with signs of a trick, whatever their outcome.
     """
 
+    group: str = ""
     outcome: str = ""
     exception: str = ""
     task: str = ""
@@ -66,35 +67,10 @@ class Crash:
     at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class ExceptionCount:
-    """How many of the listed crashes ended so; ``exception`` is empty for timeouts and exits."""
-
-    outcome: str
-    exception: str
-    samples: int
-
-
-def _crashed() -> QuerySet[Sample]:
-    return Sample.objects.filter(
-        Q(current_attempt__outcome__in=CRASH_OUTCOMES) | Q(state=Sample.State.PLATFORM_FAILED)
-    )
-
-
 def _filtered(filters: Filters) -> QuerySet[Sample]:
-    samples = _crashed()
-    if filters.review:
-        samples = Sample.objects.filter(current_attempt__isnull=False).exclude(
-            current_attempt__tricks=[]
-        )
-        if filters.outcome:
-            samples = samples.filter(current_attempt__outcome=filters.outcome)
-    elif filters.outcome == Outcome.ASSERTION_FAIL.value:
-        samples = Sample.objects.filter(current_attempt__outcome=filters.outcome)
-    elif filters.outcome == PLATFORM:
-        samples = samples.filter(state=Sample.State.PLATFORM_FAILED)
-    elif filters.outcome:
-        samples = samples.filter(current_attempt__outcome=filters.outcome)
+    samples = _of_outcome(filters)
+    if filters.group:
+        samples = samples.filter(fingerprint__group__public_id=filters.group)
     if filters.exception:
         samples = samples.filter(current_attempt__exception=filters.exception)
     if filters.task:
@@ -104,6 +80,21 @@ def _filtered(filters: Filters) -> QuerySet[Sample]:
     if filters.submission:
         samples = samples.filter(submission__public_id=filters.submission)
     return samples
+
+
+def _of_outcome(filters: Filters) -> QuerySet[Sample]:
+    """The samples by how they ended."""
+    samples = Sample.objects.all()
+    if filters.review:
+        samples = samples.filter(current_attempt__isnull=False).exclude(current_attempt__tricks=[])
+    if filters.outcome == PLATFORM:
+        return samples.filter(state=Sample.State.PLATFORM_FAILED)
+    if filters.outcome:
+        return samples.filter(current_attempt__outcome=filters.outcome)
+    if filters.review or filters.group:
+        return samples
+    crashed = Q(current_attempt__outcome__in=CRASH_OUTCOMES)
+    return samples.filter(crashed | Q(state=Sample.State.PLATFORM_FAILED))
 
 
 def crash_page(filters: Filters, number: str) -> Page[Crash]:
@@ -138,17 +129,3 @@ def _crash(row: tuple[Any, ...]) -> Crash:
     said = detail if outcome else fault
     words = [word or "" for word in (phase, exception, said, worker, tier)]
     return Crash(*[*place, outcome or PLATFORM, *words, tuple(tricks or ()), at])
-
-
-def exception_counts(filters: Filters) -> list[ExceptionCount]:
-    """The most frequent ends among the crashes that ``filters`` lets through; one query."""
-    groups = (
-        _filtered(filters)
-        .values_list("current_attempt__outcome", "current_attempt__exception")
-        .annotate(samples=Count("pk"))
-        .order_by("-samples", "current_attempt__outcome")[:EXCEPTIONS_SHOWN]
-    )
-    return [
-        ExceptionCount(outcome or PLATFORM, exception or "", samples)
-        for outcome, exception, samples in groups
-    ]
