@@ -203,10 +203,11 @@ def grade_references(
     """
     tasks = _with_reference(version).filter(reference_verdict=None)
     total = tasks.count()
-    for done, row in enumerate(list(tasks.select_related("version__benchmark")), 1):
-        _grade_reference(row, sandbox)
-        if progress:
-            progress(done, total)
+    with sandbox.warm():
+        for done, row in enumerate(list(tasks.select_related("version__benchmark")), 1):
+            _grade_reference(row, sandbox)
+            if progress:
+                progress(done, total)
     return reference_report(version)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from evalsite import queueing
 from grading import benchmarks, chunks, grader, references, verdict_cache, verdicts
@@ -28,19 +29,15 @@ def grade_chunk(chunk_id: int) -> None:
     lease = chunks.take(chunk_id, queueing.worker_name())
     if lease is None:
         return
-    try:
-        grader.check()
-    except PlatformError as problem:
-        log.error("chunk %s is held: %s", chunk_id, problem)
-        chunks.hold(lease, plain(f"Held: {problem}"))
-        return
-    prepared = grader.prepare(chunks.queued_samples(lease))
-    repeated = _repeat_known(lease, prepared)
-    graded = len(repeated)
-    for sample_id, one in prepared.items():
-        if queueing.stopping():
-            break
-        graded += sample_id not in repeated and _grade_sample(lease, sample_id, one)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(grader.sandbox().warm())
+            grader.check()
+        except PlatformError as problem:
+            log.error("chunk %s is held: %s", chunk_id, problem)
+            chunks.hold(lease, plain(f"Held: {problem}"))
+            return
+        graded = _grade_queued(lease)
     chunks.finish(lease)
     log.info("%s graded %s samples of chunk %s", lease.worker, graded, chunk_id)
 
@@ -50,6 +47,18 @@ def grade_references(version_id: int) -> None:
     version = BenchmarkVersion.objects.get(pk=version_id)
     benchmarks.grade_references(version, grader.sandbox())
     references.answered(version)
+
+
+def _grade_queued(lease: chunks.Lease) -> int:
+    """How many verdicts were recorded."""
+    prepared = grader.prepare(chunks.queued_samples(lease))
+    repeated = _repeat_known(lease, prepared)
+    graded = len(repeated)
+    for sample_id, one in prepared.items():
+        if queueing.stopping():
+            break
+        graded += sample_id not in repeated and _grade_sample(lease, sample_id, one)
+    return graded
 
 
 def _repeat_known(lease: chunks.Lease, prepared: dict[int, grader.Prepared]) -> set[int]:

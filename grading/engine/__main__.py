@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TextIO
 
 from grading.engine.cases import BadCase, Case, grade_case, read_cases
 from grading.engine.child import conceal
 from grading.engine.isolation import TIERS
 from grading.engine.outcome import PlatformError
 from grading.engine.sandbox import Sandbox
-
-_sandbox: Sandbox
+from grading.engine.spread import spread
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,25 +56,11 @@ def _parser() -> argparse.ArgumentParser:
 def _grade_all(cases: list[Case], sandbox: Sandbox, workers: int, out: TextIO) -> int:
     """Write one row per case, in order; returns how many the platform failed."""
     failed = 0
-    for row in _rows(cases, sandbox, max(1, workers)):
+    for row in spread(grade_case, cases, sandbox, workers):
         failed += row["exit_code"] is None
         out.write(json.dumps(row) + "\n")
         out.flush()
     return failed
-
-
-def _rows(cases: list[Case], sandbox: Sandbox, workers: int) -> Iterator[dict[str, Any]]:
-    global _sandbox
-    _sandbox = sandbox
-    if workers == 1 or len(cases) < 2:
-        yield from map(_grade_one, cases)
-        return
-    with multiprocessing.get_context("fork").Pool(min(workers, len(cases))) as pool:
-        yield from pool.imap(_grade_one, cases)
-
-
-def _grade_one(case: Case) -> dict[str, Any]:
-    return grade_case(case, _sandbox)
 
 
 @contextmanager

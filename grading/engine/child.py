@@ -17,6 +17,7 @@ import os
 import resource
 import secrets
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,8 +49,9 @@ class Child:
     ``workdir`` is removed with the process, ``on_end`` called after that. ``user`` is the id of
     the user and group it is started as. ``handed``: an option of the first program of ``argv``
     that takes a descriptor, and the bytes to be read there, at most a pipe full. ``core`` is
-    the only one the tree may use, where the host allows that. Start it from the
-    process's main thread: a tier's "die with parent" means the starting thread.
+    the only one the tree may use, where the host allows that. ``socket_in``: stdin is a socket
+    in place of a pipe, which can pass descriptors. Start it from the process's main thread: a
+    tier's "die with parent" means the starting thread.
 
     Raises PlatformError if the process cannot be started; then nothing of this happens.
     """
@@ -67,6 +69,7 @@ class Child:
         user: int | None = None,
         handed: tuple[str, bytes] | None = None,
         core: int | None = None,
+        socket_in: bool = False,
     ) -> None:
         self._namespaced = namespaced
         self.workdir = workdir
@@ -79,7 +82,7 @@ class Child:
         self._tag = (1 << 40) + secrets.randbits(40)
         _reap_orphans(True)
         try:
-            self._spawn(list(argv), dict(env), cwd, capture, user, handed, core)
+            self._spawn(list(argv), dict(env), cwd, capture, user, handed, core, socket_in)
         except OSError as error:
             self._close_pipes()
             raise PlatformError(f"cannot start {argv[0]}: {error}") from error
@@ -94,10 +97,14 @@ class Child:
         user: int | None,
         handed: tuple[str, bytes] | None,
         core: int | None,
+        socket_in: bool,
     ) -> None:
         child_fds: list[int] = []
         try:
-            stdin, self.stdin_fd = self._pipe(child_fds, writes=True)
+            if socket_in:
+                stdin, self.stdin_fd = self._socket(child_fds)
+            else:
+                stdin, self.stdin_fd = self._pipe(child_fds, writes=True)
             stdout, self.stdout_fd = self._pipe(child_fds)
             stderr, self.stderr_fd = self._pipe(child_fds)
             self.capture_fd = -1
@@ -133,7 +140,14 @@ class Child:
     def _pipe(self, child_fds: list[int], writes: bool = False) -> tuple[int, int]:
         """(the child's end, the host's end); ``writes``: the host writes."""
         reader, writer = os.pipe()
-        theirs, ours = (reader, writer) if writes else (writer, reader)
+        ends = (reader, writer) if writes else (writer, reader)
+        return self._keep(child_fds, *ends)
+
+    def _socket(self, child_fds: list[int]) -> tuple[int, int]:
+        """(the child's end, the host's end) of a stream that can pass descriptors."""
+        return self._keep(child_fds, *(end.detach() for end in socket.socketpair()))
+
+    def _keep(self, child_fds: list[int], theirs: int, ours: int) -> tuple[int, int]:
         child_fds.append(theirs)
         self._host_fds.append(ours)
         os.set_blocking(ours, False)

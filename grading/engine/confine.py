@@ -15,10 +15,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_SECCOMP = 22
 _PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP_MODE_FILTER = 2
+# What the host writes into a filter for the number of the process that installs it.
+_OWN_PID = 0x53454C46
+_SIGKILL = 9
 _CAPABILITY_VERSION_3 = 0x20080522
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_ADD_RULE = 445
@@ -56,6 +60,8 @@ class Kernel:
 
     def apply(self, plan: dict[str, Any]) -> None:
         """Carry out the steps of a plan, in an order in which none forbids a later one."""
+        if plan.get("with_parent"):
+            self.call("prctl", _PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
         if plan.get("private"):
             self.call("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
         self.call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -94,6 +100,8 @@ class Kernel:
         self.call("capset", header, bytes(24))
 
     def filter(self, program: bytes) -> None:
+        own_pid = posix.getpid().to_bytes(4, sys.byteorder)
+        program = program.replace(_OWN_PID.to_bytes(4, sys.byteorder), own_pid)
         address = id(program) + _BYTES_HEADER
         count = len(program) // 8
         # struct sock_fprog: a short, padding, a pointer.

@@ -40,17 +40,24 @@ def take_descriptors() -> tuple[int, int]:
 
     The capture pipe's number comes in ``EVALSITE_CAPTURE_FD``.
     """
+    capture = int(posix.environ.pop(b"EVALSITE_CAPTURE_FD"))
+    source, sink = private(0), private(1)
+    null = posix.open("/dev/null", posix.O_RDONLY)
+    move(null, 0)
+    move(capture, 1)
+    return source, sink
+
+
+def private(descriptor: int) -> int:
+    """A copy with a number that a program does not meet, not inherited by an exec."""
     import fcntl
 
-    capture = int(posix.environ.pop(b"EVALSITE_CAPTURE_FD"))
-    source = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, PRIVATE_DESCRIPTORS)
-    sink = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, PRIVATE_DESCRIPTORS)
-    null = posix.open("/dev/null", posix.O_RDONLY)
-    posix.dup2(null, 0)
-    posix.dup2(capture, 1)
-    posix.close(null)
-    posix.close(capture)
-    return source, sink
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, PRIVATE_DESCRIPTORS)
+
+
+def move(descriptor: int, number: int) -> None:
+    posix.dup2(descriptor, number)
+    posix.close(descriptor)
 
 
 def prepare_interpreter() -> None:

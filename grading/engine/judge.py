@@ -230,9 +230,16 @@ class Judge:
     def send(self, kind: bytes, value: Any) -> None:
         framing.write_all(self.sink, framing.pack(kind, NO_ID, framing.dumps(value)))
 
+    def receive(self) -> tuple[bytes, bytes, bytes]:
+        """The next frame; the end of a host's interest is that of this process."""
+        try:
+            return framing.read_frame(self.source)
+        except EOFError:
+            posix._exit(0)
+
     def run(self) -> None:
         self.send(b"U", None)
-        task = framing.loads(framing.read_frame(self.source)[2])
+        task = framing.loads(self.receive()[2])
         inside.set_limits(task["limits"])
         sources = [task["setup"], task["helpers"], *task["targets"]]
         may_stop = any("Iteration" in source for source in sources)
@@ -250,7 +257,7 @@ class Judge:
         """Ask the cell; runs the callbacks that come before its reply."""
         self.send(b"Q", request)
         while True:
-            kind, _, payload = framing.read_frame(self.source)
+            kind, _, payload = self.receive()
             self.received += len(payload)
             if self.received > framing.MAX_TOTAL:
                 return ["big"]
@@ -393,8 +400,10 @@ def main() -> None:
     source, sink = inside.take_descriptors()
     inside.confine(source)
     inside.prepare_interpreter()
-    try:
-        Judge(source, sink).run()
-    except EOFError:
-        pass
+    serve(source, sink)
+
+
+def serve(source: int, sink: int) -> None:
+    """Judge one run, as the whole of what this process does."""
+    Judge(source, sink).run()
     posix._exit(0)

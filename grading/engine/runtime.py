@@ -8,10 +8,14 @@ it looks for packages, goes first: a name means the same with packages and witho
 
 from __future__ import annotations
 
+import json
 import marshal
 import platform
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from grading.engine import framing
 
 _HERE = Path(__file__).resolve().parent
 
@@ -20,6 +24,7 @@ _VALUES = ("framing", "kinds", "arrays", "tables", "encoder", "decoder")
 CELL = (*_VALUES, "confine", "inside", "denylist", "operations", "loading", "cell")
 SCRIPT = ("framing", "kinds", "confine", "inside", "denylist", "loading", "script")
 JUDGE = (*_VALUES, "confine", "inside", "in_place", "remote", "judge")
+WARM_JUDGE = (*JUDGE, "warm")
 
 BOOT = """
 import builtins, marshal, posix, sys
@@ -52,6 +57,12 @@ for name, code in modules:
     exec(code, module.__dict__)
 module.main()
 """
+
+
+def greeting(names: tuple[str, ...], python_version: str, plan: dict[str, Any]) -> bytes:
+    """What a process started with BOOT reads first: its code, and what it is to give up."""
+    frame = framing.pack(b"P", b"\0" * 8, json.dumps(plan).encode())
+    return image(names, python_version) + frame
 
 
 def image(names: tuple[str, ...], python_version: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from grading.engine.isolation.hardening import Hardening, probe
 from grading.engine.isolation.launch import Front, Isolation, launch
 from grading.engine.isolation.rlimit import rlimits, running_tasks
 from grading.engine.isolation.view import View
+from grading.engine.judges import Judge, Judges
 from grading.engine.limits import ADDRESS_SPACE_BYTES, Limits
 from grading.engine.locking import Tick
 from grading.engine.outcome import PlatformError
@@ -129,14 +130,17 @@ class Sandbox:
             raise
         hardening = probe(isolation, view)
         self.hardening = list(hardening.names)
+        python = [environment.python, *environment.flags]
+        variables = environment.filled(self._spec.variables)
         return _Ready(
             environment,
-            environment.filled(self._spec.variables),
+            variables,
             view,
             isolation,
             hardening,
             Turnstile(cache),
             _running(isolation),
+            Judges(isolation, view, hardening, python, variables),
         )
 
     @property
@@ -202,7 +206,15 @@ class Sandbox:
         """
         ready = self._get()
         home = child.workdir or bwrap.HOME
-        return ready.hardening.plan(ready.isolation, ready.view, home, allow_processes, child.pid)
+        return ready.hardening.plan(ready.isolation, ready.view, home, allow_processes)
+
+    def warm(self) -> AbstractContextManager[None]:
+        """A block whose runs share a warm judge, which forks a copy of itself for each."""
+        return self._get().judges.warm()
+
+    def judge(self) -> AbstractContextManager[Judge]:
+        """A judge for one run, whose cell is to be started first. Raises PlatformError."""
+        return self._get().judges.one()
 
     def _launch(
         self,
@@ -304,6 +316,7 @@ class _Ready:
     hardening: Hardening
     turnstile: Turnstile
     running: int
+    judges: Judges
 
 
 def _result(drained: Drained, duration: float) -> ExecResult:

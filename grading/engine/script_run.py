@@ -110,9 +110,9 @@ class _Session:
 
     def send_image(self, sandbox: Sandbox) -> None:
         """Its code, and what it is to give up before it gets anything else."""
-        self.pipes.send(self.end, runtime.image(runtime.SCRIPT, sandbox.python_version))
         plan = sandbox.plan(self.child, allow_processes=self.limits.allow_processes)
-        self.send(b"P", json.dumps(plan).encode())
+        greeting = runtime.greeting(runtime.SCRIPT, sandbox.python_version, plan)
+        self.pipes.send(self.end, greeting)
 
     def await_start(self) -> None:
         """It is up, before it gets a byte that is not ours; PlatformError if not."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from grading.engine import framing, runtime
 from grading.engine.child import Child
+from grading.engine.judges import Judge
 from grading.engine.limits import STARTUP_S, Limits
 from grading.engine.outcome import PlatformError
 from grading.engine.pipes import End, Frame, Pipes
@@ -49,10 +50,10 @@ def run(
     boot = ["-c", runtime.BOOT]
     with (
         sandbox.start(boot, tick=tick, allow_processes=limits.allow_processes) as cell,
-        sandbox.start(boot, tick=tick) as judge,
+        sandbox.judge() as judge,
     ):
         session = _Session(cell, judge, limits, tick)
-        session.send_images(sandbox)
+        session.greet(sandbox)
         session.await_start()
         started = time.monotonic()
         try:
@@ -66,23 +67,23 @@ def run(
 
 class _Session:
     def __init__(
-        self, cell: Child, judge: Child, limits: Limits, tick: Callable[[], None] | None
+        self, cell: Child, judge: Judge, limits: Limits, tick: Callable[[], None] | None
     ) -> None:
         self.cell_process = cell
-        self.judge_process = judge
+        self.judging = judge
         self.cell = End(cell.stdin_fd, cell.stdout_fd)
-        self.judge = End(judge.stdin_fd, judge.stdout_fd)
+        self.judge = End(judge.writing, judge.reading)
         self.limits = limits
         self.result = Run()
-        self.judge_errors = Captured()
+        self.judge_printed = Captured()
         self.answered = False
         self.start_wait_s = 0.0
         self.watch = Watch(time.monotonic() + STARTUP_S, tick, cell.workdir)
         self.pipes = Pipes(self.cell, self.judge)
         self.pipes.attach(cell.capture_fd, self.capture(self.result.stdout))
         self.pipes.attach(cell.stderr_fd, self.capture(self.result.stderr))
-        self.pipes.attach(judge.capture_fd, lambda data: None)
-        self.pipes.attach(judge.stderr_fd, self.judge_errors.add)
+        for printed in judge.printed:
+            self.pipes.attach(printed, self.judge_printed.add)
 
     def capture(self, stream: Captured) -> Callable[[bytes], None]:
         """Adds to an output stream of the cell; raises Overflow over the cap for both."""
@@ -96,24 +97,21 @@ class _Session:
 
     # --- the conversation ---------------------------------------------------------------------
 
-    def send_images(self, sandbox: Sandbox) -> None:
+    def greet(self, sandbox: Sandbox) -> None:
         """Their code, and what they are to give up before they get anything else."""
-        for end, process, names, processes in (
-            (self.cell, self.cell_process, runtime.CELL, self.limits.allow_processes),
-            (self.judge, self.judge_process, runtime.JUDGE, False),
-        ):
-            self.pipes.send(end, runtime.image(names, sandbox.python_version))
-            plan = sandbox.plan(process, allow_processes=processes)
-            self.send(end, b"P", _NO_ID, json.dumps(plan).encode())
+        plan = sandbox.plan(self.cell_process, allow_processes=self.limits.allow_processes)
+        self.pipes.send(self.cell, runtime.greeting(runtime.CELL, sandbox.python_version, plan))
+        self.pipes.send(self.judge, self.judging.greeting)
 
     def await_start(self) -> None:
         """Both are up, before either gets a byte that is not ours; PlatformError if not."""
+        said_by = {"cell": self.result.stderr, "judge": self.judge_printed}
         for name, end in (("cell", self.cell), ("judge", self.judge)):
             try:
                 kind = self.receive(end)[0]
             except Ended as ended:
                 how = type(ended).__name__.lower()
-                said = self.result.stderr.text()
+                said = said_by[name].text()
                 raise PlatformError(f"the {name} did not start ({how}): {said}") from ended
             if kind != b"U":
                 raise PlatformError(f"the {name} said {kind!r} instead of starting")
@@ -166,6 +164,7 @@ class _Session:
         while True:
             kind, _, payload = self.receive(self.judge)
             if kind == b"E":
+                self.judging.idle = True
                 return
             if kind == b"T":
                 now = time.monotonic()
@@ -200,6 +199,7 @@ class _Session:
 
     def receive(self, end: End) -> Frame:
         """The next frame of ``end``; raises an Ended."""
+        self.judging.idle = end is self.cell
         while True:
             frame = end.frame()
             if frame is not None:
@@ -211,7 +211,7 @@ class _Session:
 
     def has_ended(self, end: End) -> bool:
         """Asked in silence only: what ends closes its pipes, unless another holds them open."""
-        process = self.cell_process if end is self.cell else self.judge_process
+        process = self.cell_process if end is self.cell else self.judging.process
         return process.poll() is not None
 
     def give_up(self, end: End) -> None:
@@ -225,7 +225,7 @@ class _Session:
             raise CellDied
         if self.answered:
             raise JudgeDied
-        raise PlatformError(f"the judge ended before it began: {self.judge_errors.text()}")
+        raise PlatformError(f"the judge ended before it began: {self.judge_printed.text()}")
 
     # --- the end ------------------------------------------------------------------------------
 

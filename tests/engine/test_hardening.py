@@ -16,6 +16,7 @@ from grading.engine.isolation import TIERS
 from grading.engine.isolation import hardening as hardening_module
 from grading.engine.isolation.findings import findings, safe_for_strangers
 from grading.engine.outcome import PlatformError
+from grading.engine.usage import children
 from grading.engine.workdir import PREFIX, exceeds
 
 pytestmark = pytest.mark.sandbox
@@ -198,7 +199,10 @@ def test_an_interpreter_without_ctypes_still_grades(
     launch_module._codes.cache_clear()
     try:
         box = make(tier, tmp_path)
-        holds(box, "def f(): return 1", "f() == 1")
+        before = set(children(os.getpid()))
+        with box.warm():
+            holds(box, "def f(): return 1", "f() == 1")
+            assert set(children(os.getpid())) <= before
         assert box.run("print(1)").stdout == "1\n"
     finally:
         runtime._image.cache_clear()

@@ -23,7 +23,7 @@ HEADERS = {
 THREAD = 0x10000
 LOOSE = seccomp.Policy(allow_processes=True)
 SHARED = seccomp.Policy(own_files=False)
-ONLY = seccomp.Policy(only_pid=77)
+ONLY = seccomp.Policy(only_self=True)
 
 
 def verdict(program: bytes, number: int, architecture: int, args: tuple[int, ...] = ()) -> int:
@@ -135,13 +135,13 @@ def test_lists_are_refused_and_others_allowed(machine: str, policy: seccomp.Poli
         (LOOSE, "socketpair", (1, 0o2000002), False),
         (LOOSE, "socketpair", (2, 1), False),
         (LOOSE, "kill", (1, 9), True),
-        (ONLY, "kill", (77, 9), True),
+        (ONLY, "kill", (seccomp.OWN_PID, 9), True),
         (ONLY, "kill", (78, 9), False),
         (ONLY, "kill", (0xFFFFFFFF, 9), False),
         (ONLY, "kill", (0, 9), False),
-        (ONLY, "tgkill", (77, 80, 9), True),
+        (ONLY, "tgkill", (seccomp.OWN_PID, 80, 9), True),
         (ONLY, "tgkill", (1, 1, 9), False),
-        (ONLY, "tkill", (77, 9), False),
+        (ONLY, "tkill", (seccomp.OWN_PID, 9), False),
         (LOOSE, "tkill", (77, 9), True),
         (SHARED, "openat", (0, 1, 0o1000), False),
         (SHARED, "openat", (0, 1, 0o1001), True),

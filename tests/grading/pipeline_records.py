@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import signal
+from contextlib import nullcontext
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -112,7 +113,11 @@ def work(name: str = "w0-1") -> None:
 def unstarted_sandbox() -> Any:
     """What records of a run are made of, for runs that never happen."""
     return SimpleNamespace(
-        python_version="3.11.7", tier="bwrap", hardening=["seccomp"], address_space_limit=None
+        python_version="3.11.7",
+        tier="bwrap",
+        hardening=["seccomp"],
+        address_space_limit=None,
+        warm=nullcontext,
     )
 
 

@@ -75,25 +75,47 @@ class Hardening:
         view: View,
         home: str,
         allow_processes: bool,
-        pid: int | None = None,
     ) -> dict[str, Any]:
         """For :func:`grading.engine.confine.confine`; empty where nothing can be done.
 
-        ``home`` may be written besides ``view.workdir``. ``pid`` is the number of the process
-        by the host's count, where it is to reach no other by signals.
+        ``home`` may be written besides ``view.workdir``.
         """
         if not self.own_steps:
             return {}
-        plan: dict[str, Any] = {"private": True}
-        # bubblewrap has dropped them, and seen to it that none come back.
-        plan["capabilities"] = not isolation.own_files
+        plan = self._walls(isolation, view, home, allow_processes)
+        if self.seccomp and not isolation.filter_option:
+            only_self = not isolation.namespaced and not allow_processes
+            policy = seccomp.Policy(allow_processes, isolation.private_files, only_self)
+            plan["seccomp"] = _program(policy).hex()
+        return plan
+
+    @property
+    def can_fork(self) -> bool:
+        """Whether a process that may fork can keep its copies from doing so."""
+        return self.seccomp and self.own_steps
+
+    def forking_plan(self, isolation: Isolation, view: View, home: str) -> dict[str, Any]:
+        """For :mod:`grading.engine.warm`: ``own`` plan, that of each ``copy``, ``written`` places.
+
+        Nothing that a copy can write to may hold anything after it.
+        """
+        walls = self._walls(isolation, view, home, allow_processes=False)
+        policy = seccomp.Policy(own_files=isolation.private_files, only_self=True)
+        return {
+            "own": {name: walls[name] for name in ("private", "capabilities")},
+            "copy": {**walls, "with_parent": True, "seccomp": _program(policy).hex()},
+            "written": _written(isolation, view, home, allow_processes=False),
+        }
+
+    def _walls(
+        self, isolation: Isolation, view: View, home: str, allow_processes: bool
+    ) -> dict[str, Any]:
+        """A plan without the system call filter."""
+        # bubblewrap has dropped capabilities, and seen to it that none come back.
+        plan: dict[str, Any] = {"private": True, "capabilities": not isolation.own_files}
         if self.landlock:
             rules = _rules(isolation, view, home, allow_processes)
             plan["landlock"] = landlock.plan(self.landlock, rules)
-        if self.seccomp and not isolation.filter_option:
-            only_pid = None if isolation.namespaced or allow_processes else pid
-            policy = seccomp.Policy(allow_processes, isolation.private_files, only_pid)
-            plan["seccomp"] = _program(policy).hex()
         return plan
 
 
@@ -169,14 +191,19 @@ def _rules(isolation: Isolation, view: View, home: str, allow_processes: bool) -
         yield Rule(path, landlock.LOOK)
     for path in DEVICES:
         yield Rule(path, landlock.DEVICE)
+    for path in _written(isolation, view, home, allow_processes):
+        yield Rule(path, landlock.WRITE)
+
+
+def _written(isolation: Isolation, view: View, home: str, allow_processes: bool) -> list[str]:
+    """Directories that a process may write to."""
     written = [home, *([view.workdir] if view.workdir else [])]
     if isolation.own_files:
         written.append(bwrap.TMPDIR)
     # Semaphores of process pools live there; the host's own is shared with everybody.
     if isolation.private_files or allow_processes:
         written.append("/dev/shm")
-    for path in written:
-        yield Rule(path, landlock.WRITE)
+    return written
 
 
 @cache
@@ -185,13 +212,8 @@ def _around(root: str, hidden: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @cache
-def _cached(policy: seccomp.Policy) -> bytes:
-    return seccomp.program(policy)
-
-
 def _program(policy: seccomp.Policy) -> bytes:
-    """The filter; one that names a process is used once."""
-    return _cached(policy) if policy.only_pid is None else seccomp.program(policy)
+    return seccomp.program(policy)
 
 
 def worker_slot() -> int | None:

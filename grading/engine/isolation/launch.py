@@ -78,12 +78,13 @@ def launch(
     on_end: Callable[[], None] | None = None,
     front: Callable[[str], Front] | None = None,
     program: bytes = b"",
+    socket_in: bool = False,
 ) -> Child:
     """Start ``command`` in ``view.workdir``, or in a throw-away directory without one.
 
     ``front`` is given the home directory of the command; ``program`` is a system call filter,
-    for a tier that takes one. Raises PlatformError if it cannot be started; ``on_end`` is then
-    not called.
+    for a tier that takes one; ``socket_in`` as for :class:`Child`. Raises PlatformError if it
+    cannot be started; ``on_end`` is then not called.
     """
     user = isolation.user if view.workdir is None else None
     scratch = None if isolation.own_files else make_workdir(user)
@@ -108,6 +109,7 @@ def launch(
             user=user,
             core=isolation.core,
             handed=(isolation.filter_option, program) if program else None,
+            socket_in=socket_in,
         )
     except PlatformError:
         if scratch:

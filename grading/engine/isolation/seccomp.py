@@ -74,6 +74,9 @@ FILE_ATTRIBUTES = (
     *("truncate", "file_setattr"),
 )
 
+# Stands for the number of the process that installs the filter, which puts it in.
+OWN_PID = 0x53454C46
+
 # Their arguments lie in memory, where a filter cannot look; callers fall back on older calls.
 _UNREADABLE = ("clone3", "openat2")
 
@@ -83,12 +86,12 @@ class Policy:
     """What a filter is for.
 
     ``own_files``: the files in sight are the sandbox's own or read-only; otherwise attributes
-    of files cannot be changed. ``only_pid``: signals may go to this process only.
+    of files cannot be changed. ``only_self``: signals may go to the process itself only.
     """
 
     allow_processes: bool = False
     own_files: bool = True
-    only_pid: int | None = None
+    only_self: bool = False
 
 
 def supported(machine: str | None = None) -> bool:
@@ -97,7 +100,7 @@ def supported(machine: str | None = None) -> bool:
 
 
 def program(policy: Policy, machine: str | None = None) -> bytes:
-    """The filter as an array of ``struct sock_filter``, 8 bytes each.
+    """The filter as an array of ``struct sock_filter``, 8 bytes each, with OWN_PID in it.
 
     Raises KeyError for a machine without a table: ask :func:`supported` first.
     """
@@ -131,8 +134,8 @@ class _Assembler:
         self.processes(policy.allow_processes)
         self.arguments()
         self.pairs()
-        if policy.only_pid is not None:
-            self.signals(policy.only_pid)
+        if policy.only_self:
+            self.signals()
         if not policy.own_files:
             self.truncation()
         names = REFUSED if policy.own_files else (*REFUSED, *FILE_ATTRIBUTES)
@@ -206,10 +209,10 @@ class _Assembler:
         ]
         self.only_for("socketpair", [*_require(0, _AF_UNIX), *kind])
 
-    def signals(self, pid: int) -> None:
+    def signals(self) -> None:
         """Signals to this process only: without a pid namespace all of the user's are in reach."""
         for name in ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
-            self.only_for(name, _require(0, pid))
+            self.only_for(name, _require(0, OWN_PID))
         self.answer_all(["tkill"], EPERM)
 
     def truncation(self) -> None:
