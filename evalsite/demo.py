@@ -11,7 +11,7 @@ from evalsite.console import table
 from grading import uploads
 from grading.models import BenchmarkVersion, LanguageModel, Submission, Task
 from grading.templatetags.figures import percent_text
-from leaderboard import queries
+from leaderboard import queries, snapshots
 from leaderboard.rows import Row
 
 BENCHMARK = "humaneval"
@@ -48,6 +48,7 @@ def _submission(
 
 def board_table(version: BenchmarkVersion) -> str:
     """The leaderboard as plain text."""
+    snapshots.take(version)
     board = queries.board(version)
     return table(HEAD, [_cells(row) for row in (*board.ranked, *board.unranked)])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -149,6 +150,12 @@ def _wide(value: float) -> float:
 
 
 def _grid(positions: Iterable[float]) -> SafeString:
+    return _lines(tuple(positions))
+
+
+@lru_cache(maxsize=64)
+def _lines(positions: tuple[float, ...]) -> SafeString:
+    """All rows of a table share them."""
     return format_html_join(
         "",
         '<line class="gl" x1="{0}%" x2="{0}%" y1="0" y2="100%"/>',

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from grading.engine.outcome import Outcome
 from grading.engine.passk import (
     Counts,
     TimeoutPolicy,
     counts_under,
-    mean_fraction,
     mean_pass_at_k,
     pass_at_k,
 )
@@ -23,8 +24,7 @@ KS = (1, 5, 10, 100)
 class Group:
     """Tasks of one submission alike in n, c and timeouts; these three are per task.
 
-    ``fraction_sum`` and ``outcomes`` are sums over all samples of all ``tasks`` of the group;
-    ``task_sums``, of the tasks' ids and their squares, tell which tasks they are.
+    ``fraction_sum`` and ``outcomes`` are sums over all samples of all ``tasks`` of the group.
     """
 
     n: int
@@ -32,7 +32,6 @@ class Group:
     timed_out: int
     tasks: int
     fraction_sum: float
-    task_sums: tuple[int, int]
     outcomes: dict[Outcome, int]
 
 
@@ -42,7 +41,7 @@ class Figures:
 
     ``pass_at`` has every k of `KS`; None where a covered task has fewer than k samples
     (``short[k]`` such tasks). ``full_coverage`` holds whatever the timeout policy leaves out.
-    ``interval`` belongs to ``pass_at[score]``.
+    ``interval`` belongs to ``pass_at[score]``, and so do the others to their k.
     """
 
     tasks: int
@@ -54,9 +53,13 @@ class Figures:
     score: int
     pass_at: dict[int, float | None]
     short: dict[int, int]
-    interval: Interval | None
+    intervals: dict[int, Interval | None]
     mean_fraction: float | None
     outcomes: dict[Outcome, int]
+
+    @property
+    def interval(self) -> Interval | None:
+        return self.intervals[self.score]
 
     def why_missing(self, k: int) -> str:
         """Why ``pass_at[k]`` is None, in words; empty where it has a value."""
@@ -75,34 +78,37 @@ def figures(
     """Figures of one submission on a version of ``tasks`` tasks; ``score``: a k of `KS`."""
     counted = [(one, counts_under(timeouts, one.n, one.c, one.timed_out)) for one in groups]
     counted = [(group, counts) for group, counts in counted if counts[0]]
-    per_task: list[Counts] = [counts for group, counts in counted for _ in range(group.tasks)]
-    sizes = [n for n, _ in per_task]
-    pass_at = {k: mean_pass_at_k(per_task, k) for k in KS}
+    alike: Counter[Counts | None] = Counter()
+    for group, counts in counted:
+        alike[counts] += group.tasks
+    sizes = [n for _, (n, _) in counted]
+    pass_at = {k: mean_pass_at_k(alike, k) for k in KS}
     return Figures(
         tasks=tasks,
-        covered=len(per_task),
+        covered=alike.total(),
         full_coverage=0 < tasks == sum(group.tasks for group in groups if group.n),
         n_min=min(sizes, default=0),
         n_max=max(sizes, default=0),
-        solved=sum(c > 0 for _, c in per_task),
+        solved=sum(group.tasks for group, (_, c) in counted if c),
         score=score,
         pass_at=pass_at,
-        short={k: sum(n < k for n in sizes) for k in KS},
-        interval=None if pass_at[score] is None else _interval(per_task, score),
+        short={k: sum(group.tasks for group, (n, _) in counted if n < k) for k in KS},
+        intervals={k: None if pass_at[k] is None else _interval(alike, k) for k in KS},
         mean_fraction=_mean_fraction(counted),
         outcomes={outcome: sum(group.outcomes[outcome] for group in groups) for outcome in Outcome},
     )
 
 
-def _interval(per_task: Sequence[Counts], k: int) -> Interval | None:
-    values = [pass_at_k(n, c, k) for n, c in per_task]
-    return plus_two_t([value for value in values if value is not None])
+def _interval(alike: Mapping[Counts | None, int], k: int) -> Interval | None:
+    values: list[float] = []
+    for counts, tasks in alike.items():
+        value = None if counts is None else pass_at_k(*counts, k)
+        if value is not None:
+            values += [value] * tasks
+    return plus_two_t(values)
 
 
 def _mean_fraction(counted: Sequence[tuple[Group, Counts]]) -> float | None:
     """The tasks of a group share n, so the mean over tasks needs only the sum of each group."""
-    return mean_fraction(
-        (n, group.fraction_sum / group.tasks)
-        for group, (n, _) in counted
-        for _ in range(group.tasks)
-    )
+    tasks = sum(group.tasks for group, _ in counted)
+    return fsum(group.fraction_sum / n for group, (n, _) in counted) / tasks if tasks else None

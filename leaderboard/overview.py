@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,19 +9,14 @@ from django.db.models import Count, Min, Sum
 
 from grading.models import Attempt, BenchmarkVersion, Chunk, Sample, Submission, TaskScore
 from grading.permissions import Viewer, visible_versions
+from leaderboard import snapshots
+from leaderboard.editions import Edition
 from leaderboard.ranking import Standings
-from leaderboard.rows import (
-    Row,
-    public_submissions,
-    ranked,
-    representing,
-    rows_of,
-    task_counts,
-)
-from leaderboard.standings import standings_of
+from leaderboard.rows import Row, public_submissions, rows_of, task_counts
 from leaderboard.words import Finding, finding
 
 NEWEST = 8
+UNDERWAY = "The first results are on their way."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,37 +58,34 @@ def benchmark_lines(viewer: Viewer) -> list[BenchmarkLine]:
         for version in visible_versions(viewer).select_related("benchmark").order_by("number")
     }
     versions = sorted(newest.values(), key=lambda version: version.benchmark.title.casefold())
-    tasks = task_counts([version.pk for version in versions])
-    submissions = public_submissions().filter(version__in=[version.pk for version in versions])
-    scores = TaskScore.objects.filter(submission__in=submissions.order_by().values("pk"))
-    rows: dict[str, list[Row]] = defaultdict(list)
-    for row in rows_of(submissions, scores, tasks):
-        rows[row.benchmark_slug].append(row)
-    boards = [ranked(representing(rows[one.benchmark.slug])) for one in versions]
+    keys = [version.pk for version in versions]
+    tasks = task_counts(keys)
+    editions = snapshots.newest_of(keys, score=1)
+    finished = set(public_submissions().filter(version__in=keys).values_list("version", flat=True))
     return [
-        _line(one, tasks.get(one.pk, 0), shown, tested, rows[one.benchmark.slug])
-        for one, shown, tested in zip(versions, boards, standings_of(boards), strict=True)
+        _line(one, tasks.get(one.pk, 0), editions.get(one.pk), one.pk in finished)
+        for one in versions
     ]
 
 
 def _line(
-    version: BenchmarkVersion,
-    tasks: int,
-    shown: list[Row],
-    tested: Standings,
-    submissions: list[Row],
+    version: BenchmarkVersion, tasks: int, edition: Edition | None, submitted: bool
 ) -> BenchmarkLine:
-    placed = [row for row in shown if row.rank is not None]
+    rows = edition.rows() if edition else []
+    said = finding(rows, "pass@1", edition.tests(1) if edition else Standings())
+    if not rows and submitted:
+        said = Finding(UNDERWAY, top=UNDERWAY)
+    placed = tuple(row for row in rows if row.rank is not None)
     return BenchmarkLine(
         title=version.benchmark.title,
         slug=version.benchmark.slug,
         version=version.number,
         published=version.published,
         tasks=tasks,
-        ranked=tuple(placed),
-        unranked=len(shown) - len(placed),
-        finding=finding(shown, "pass@1", tested),
-        last_result=max((one.finished_at for one in submissions if one.finished_at), default=None),
+        ranked=placed,
+        unranked=len(rows) - len(placed),
+        finding=said,
+        last_result=max((row.finished_at for row in rows if row.finished_at), default=None),
     )
 
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
 from grading.engine.passk import TimeoutPolicy
 from grading.models import BenchmarkVersion, Submission, TaskScore
+from leaderboard import conditions, snapshots
+from leaderboard.editions import Edition, provisional, tested
 from leaderboard.figures import KS, Figures, figures
 from leaderboard.ranking import Standings
-from leaderboard.rows import (
-    Integrity,
-    Row,
-    groups,
-    integrity_of,
-    public_submissions,
-    ranked,
-    representing,
-    rows_of,
-    task_counts,
-    with_integrity,
-)
-from leaderboard.standings import standing, standings_of
+from leaderboard.rows import Integrity, Row, groups, integrity_of, ranked, task_counts
+from leaderboard.selection import Selection, select
+from leaderboard.standings import standing
 from leaderboard.words import Finding, finding
 
 SORTS = (
@@ -43,6 +37,10 @@ class Choices(TypedDict, total=False):
     sort: str
     q: str
     timeouts: TimeoutPolicy
+    where: Mapping[str, str]
+    tag: str
+    without: Sequence[str]
+    snapshot: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +48,9 @@ class Board:
     """One benchmark version's models: ``ranked`` and, below the line, ``unranked``.
 
     ``models`` counts them, ``standings`` holds the ranked ones' tests and ``finding`` speaks of
-    them as before the filter ``q``; ``ks`` are the k with a value in any row. ``integrity`` is
-    that of all models together.
+    them as before the filters ``q`` and ``where``; ``ks`` are the k with a value in any row.
+    ``integrity`` is that of all models together, ``usual`` the most frequent value of each of
+    their `conditions` and ``offered`` the values to filter by. ``tasks`` counts those selected.
     """
 
     benchmark: str
@@ -62,11 +61,18 @@ class Board:
     sort: str
     q: str
     timeouts: TimeoutPolicy
+    where: Mapping[str, str]
+    selection: Selection
+    snapshot: int | None
+    taken_at: datetime
+    withdrawn: int
     ks: tuple[int, ...]
     models: int
     standings: Standings
     finding: Finding
     integrity: Integrity
+    usual: Mapping[str, str]
+    offered: Mapping[str, Sequence[str]]
     ranked: tuple[Row, ...]
     unranked: tuple[Row, ...]
 
@@ -103,39 +109,81 @@ class SubmissionFigures:
 def board(version: BenchmarkVersion, **choices: Unpack[Choices]) -> Board:
     """The board of one version, ranked by pass@``score`` (default 1).
 
-    ``sort``: one of `SORTS` (default ``score``), with a leading ``-`` turned round; ``q`` filters
-    by model or organisation and leaves the ranks as they are. ``timeouts="missing"`` leaves
-    timeouts out of every figure and ranks nobody. Raises ValueError for a score or sort that
-    does not exist.
+    Read from the newest snapshot, or from number ``snapshot``. ``sort``: one of `SORTS` (default
+    ``score``), with a leading ``-`` turned round. ``q`` filters by model or organisation and
+    ``where`` by `conditions`; both leave the ranks as they are. ``tag`` and ``without`` select the
+    tasks that count, and everything is computed for those. ``timeouts="missing"`` leaves timeouts
+    out of every figure and ranks nobody. Raises ValueError for a score or sort that does not
+    exist, `Snapshot.DoesNotExist` for a snapshot that was never taken.
     """
     score, sort = choices.get("score", 1), choices.get("sort", "score")
-    q, timeouts = choices.get("q", ""), choices.get("timeouts", "zero")
+    timeouts, number = choices.get("timeouts", "zero"), choices.get("snapshot")
     if score not in KS or sort.removeprefix("-") not in SORTS:
         raise ValueError(f"score={score}, sort={sort!r}: one of {KS} and of {SORTS} is needed")
-    tasks = task_counts([version.pk])
-    rows = ranked(with_integrity(_candidates(version, tasks, score, timeouts)), timeouts)
-    (tested,) = standings_of([rows])
-    rows = standing(rows, tested)
+    edition = snapshots.current(version, number)
+    selection = select(version, choices.get("tag", ""), choices.get("without", ()))
+    rows, tests = _tested_rows(edition, selection, score, timeouts)
+    if number is None and selection.places is None:
+        rows += _live(version, edition, score, timeouts)
+    q, where = choices.get("q", ""), choices.get("where", {})
     ks = tuple(k for k in KS if any(row.figures.pass_at[k] is not None for row in rows))
     sort = _column(sort, score, ks)
-    shown = _sorted([row for row in rows if _matches(row, q)], sort)
+    kept = [row for row in rows if _matches(row, q) and conditions.matches(row, where)]
+    shown = _sorted(kept, sort)
     return Board(
         benchmark=version.benchmark.title,
         slug=version.benchmark.slug,
         version=version.number,
-        tasks=tasks.get(version.pk, 0),
+        tasks=edition.tasks if selection.places is None else len(selection.places),
         score=score,
         sort=sort,
         q=q,
         timeouts=timeouts,
+        where=where,
+        selection=selection,
+        snapshot=edition.number,
+        taken_at=edition.taken_at,
+        withdrawn=edition.withdrawn,
         ks=ks,
         models=len(rows),
-        standings=tested,
-        finding=finding(rows, f"pass@{score}", tested),
+        standings=tests,
+        finding=finding(rows, f"pass@{score}", tests),
         integrity=sum((row.integrity for row in rows), Integrity()),
+        usual=conditions.usual([row for row in rows if row.rank is not None] or rows),
+        offered=conditions.offered(rows),
         ranked=tuple(row for row in shown if row.rank is not None),
         unranked=tuple(row for row in shown if row.rank is None),
     )
+
+
+def _tested_rows(
+    edition: Edition, selection: Selection, score: int, timeouts: TimeoutPolicy
+) -> tuple[list[Row], Standings]:
+    places = selection.places
+    if places is None:
+        rows, tests = edition.rows(score, timeouts), edition.tests(score, timeouts)
+    else:
+        rows = ranked(_on(edition, places, score, timeouts), timeouts)
+        tests = tested(rows, edition.sheets, score, places)
+    return standing(rows, tests), tests
+
+
+def _on(edition: Edition, places: frozenset[int], score: int, timeouts: TimeoutPolicy) -> list[Row]:
+    """Rows on some tasks only; samples the platform failed to grade stay counted."""
+    rows = []
+    for entry in edition.entries:
+        row, sheet = entry.row, edition.sheets[entry.row.public_id]
+        held = figures(sheet.groups(places), len(places), score, timeouts)
+        samples = sum(held.outcomes.values()) + row.ungraded
+        rows.append(replace(row, figures=held, sample_count=samples))
+    return rows
+
+
+def _live(
+    version: BenchmarkVersion, edition: Edition, score: int, timeouts: TimeoutPolicy
+) -> list[Row]:
+    rows = provisional(version, edition, score, timeouts)
+    return ranked(rows, timeouts)
 
 
 def submission_figures(submission: Submission) -> SubmissionFigures:
@@ -150,17 +198,6 @@ def submission_figures(submission: Submission) -> SubmissionFigures:
         .get(submission.public_id, Integrity())
         .sealed_share,
     )
-
-
-def _candidates(
-    version: BenchmarkVersion, tasks: dict[int, int], score: int, timeouts: TimeoutPolicy
-) -> list[Row]:
-    """One row per model."""
-    scores = TaskScore.objects.filter(
-        submission__version=version, submission__visibility=Submission.Visibility.PUBLIC
-    )
-    submissions = public_submissions().filter(version=version)
-    return representing(rows_of(submissions, scores, tasks, score, timeouts))
 
 
 def _matches(row: Row, q: str) -> bool:

@@ -7,14 +7,13 @@ sample was lost to the platform. Only complete runs take a rank.
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import BigIntegerField, Count, F, QuerySet, Sum
+from django.db.models import Count, QuerySet, Sum
 
 from grading.engine.outcome import Outcome
 from grading.engine.passk import TimeoutPolicy
@@ -53,8 +52,9 @@ class Row:
     """One submission in a table. ``reason`` says why there is no rank; empty where there is.
 
     ``ungraded``: uploaded samples without an outcome (still queued, or platform failures once
-    ``state`` is done). ``integrity``: how far its verdicts can be trusted. ``fingerprint``
-    changes with what its tasks scored. ``standing``: against the other ranked rows.
+    ``state`` is done). ``integrity``: how far its verdicts can be trusted. ``extraction`` and
+    ``prefix``: the benchmark's rules for which block is the program and what stands in front of it.
+    ``standing``: against the other ranked rows.
     """
 
     benchmark: str
@@ -72,7 +72,8 @@ class Row:
     finished_at: datetime | None
     sample_count: int
     figures: Figures
-    fingerprint: str
+    extraction: str = ""
+    prefix: str = ""
     integrity: Integrity = Integrity()
     rank: int | None = None
     standing: Standing | None = None
@@ -127,16 +128,12 @@ def rows_of(
     """A row per submission, in their order; ``scores``: at least theirs; `task_counts`."""
     found = groups(scores)
     return [
-        _row(
-            one,
-            figures(found.get(one.pk, ()), tasks.get(one.version_id, 0), score, timeouts),
-            _fingerprint(one, found.get(one.pk, ())),
-        )
+        row_of(one, figures(found.get(one.pk, ()), tasks.get(one.version_id, 0), score, timeouts))
         for one in submissions
     ]
 
 
-def _row(submission: Submission, result: Figures, fingerprint: str) -> Row:
+def row_of(submission: Submission, result: Figures) -> Row:
     model = submission.language_model
     benchmark = submission.version.benchmark
     return Row(
@@ -155,14 +152,9 @@ def _row(submission: Submission, result: Figures, fingerprint: str) -> Row:
         finished_at=submission.finished_at,
         sample_count=submission.sample_count,
         figures=result,
-        fingerprint=fingerprint,
+        extraction=benchmark.blocks,
+        prefix=benchmark.preamble,
     )
-
-
-def _fingerprint(submission: Submission, scored: Iterable[Group]) -> str:
-    tasks = [(one.n, one.c, one.timed_out, one.tasks, one.task_sums) for one in scored]
-    text = repr((submission.public_id, submission.finished_at, tasks))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def groups(scores: QuerySet[TaskScore]) -> dict[int, list[Group]]:
@@ -173,8 +165,6 @@ def groups(scores: QuerySet[TaskScore]) -> dict[int, list[Group]]:
         failed=Sum("assertion_fail"),
         broken=Sum("syntax_error"),
         crashed=Sum("error"),
-        ids=Sum("task_id"),
-        squares=Sum(F("task_id") * F("task_id"), output_field=BigIntegerField()),
     )
     found: dict[int, list[Group]] = defaultdict(list)
     for one in counted.order_by("submission_id", "n", "c", "timeout"):
@@ -189,7 +179,6 @@ def _group(one: Mapping[str, Any]) -> Group:
         timed_out=one["timeout"],
         tasks=one["tasks"],
         fraction_sum=one["fractions"],
-        task_sums=(int(one["ids"]), int(one["squares"])),
         outcomes={
             Outcome.PASS: one["c"] * one["tasks"],
             Outcome.ASSERTION_FAIL: one["failed"],

@@ -14,6 +14,8 @@ from itertools import combinations
 from operator import mul
 
 LEVEL = 0.95
+# Terms of the series only get smaller; those below this share of their sum no longer change it.
+NEGLIGIBLE = 1e-20
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,4 +154,6 @@ def _central(angle: float, df: int) -> float:
     for i in range(2 + odd, df + 1, 2):
         total += term
         term *= cosine * cosine * (i - 1) / i
+        if term < NEGLIGIBLE * total:
+            break
     return 2 / math.pi * (angle + sine * total) if odd else sine * total

@@ -8,7 +8,7 @@ unbiased for ``n >= k`` and has no unbiased estimator below that, so there it ha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from math import comb, fsum
@@ -28,19 +28,23 @@ def pass_at_k(n: int, c: int, k: int) -> float | None:
 
 
 def mean_pass_at_k(
-    tasks: Iterable[Counts | None], k: int, missing: Literal["drop", "zero"] = "drop"
+    tasks: Iterable[Counts | None] | Mapping[Counts | None, int],
+    k: int,
+    missing: Literal["drop", "zero"] = "drop",
 ) -> float | None:
     """Mean over tasks of each task's own pass@k, correctly rounded.
 
-    A task without samples is None or ``(0, 0)``: ``drop`` leaves it out, ``zero`` counts it 0.
-    None where a task has samples but fewer than ``k``, or where no task is left.
+    ``tasks``: counts of each, or how many tasks have which counts. A task without samples is None
+    or ``(0, 0)``: ``drop`` leaves it out, ``zero`` counts it 0. None where a task has samples but
+    fewer than ``k``, or where no task is left.
     """
-    counts = [(0, 0) if task is None else task for task in tasks]
-    for n, c in [(0, 0), *counts]:
+    given = tasks if isinstance(tasks, Mapping) else list(tasks)
+    for n, c in [(0, 0), *(counts for counts in given if counts is not None)]:
         _check(n, c, k)
-    counted = Counter(counts)
-    without = counted.pop((0, 0), 0)
-    used = counted.total() + (without if missing == "zero" else 0)
+    held = Counter(given)
+    without = held.pop(None, 0) + held.pop((0, 0), 0)
+    counted = {counts: times for counts, times in held.items() if counts is not None}
+    used = sum(counted.values()) + (without if missing == "zero" else 0)
     if not used or any(n < k for n, _ in counted):
         return None
     return float(sum(times * _exact(n, c, k) for (n, c), times in counted.items()) / Fraction(used))

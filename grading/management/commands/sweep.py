@@ -6,8 +6,10 @@ import signal
 import threading
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import Error, connections
+from django.utils.module_loading import import_string
 
 from grading import sweep
 
@@ -27,6 +29,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["once"]:
             self.stdout.write(str(sweep.sweep_once()))
+            self._take_steps()
             return
         ended = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -39,9 +42,15 @@ class Command(BaseCommand):
         """One round; a database that is away for a while does not end the process."""
         try:
             swept = sweep.sweep_once()
+            if swept.repaired:
+                self.stdout.write(str(swept))
+            self._take_steps()
         except Error as problem:
             self.stderr.write(f"sweep: {problem}")
             connections.close_all()
-            return
-        if swept.repaired:
-            self.stdout.write(str(swept))
+
+    def _take_steps(self) -> None:
+        """What apps above this one have done every round; each step says what it did, if it did."""
+        for step in settings.SWEEP_STEPS:
+            if said := import_string(step)():
+                self.stdout.write(said)
