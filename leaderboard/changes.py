@@ -16,7 +16,7 @@ Change = dict[str, Any]
 
 
 def changes(before: Edition | None, after: Edition) -> list[Change]:
-    """JSON-ready: ``kind``, ``model`` and its ``slug`` where it is of one, ``text``.
+    """JSON-ready: ``kind``, ``text``, and what the text is of, if a model: ``model``, ``slug``.
 
     Causes come first (runs, scores, rules), then what they did to the ranks of others.
     """
@@ -97,7 +97,7 @@ def _at(entry: Entry) -> str:
 
 
 def _of(row: Row, kind: str, text: str) -> Change:
-    return _change(kind, f"{row.model} {text}") | {"model": row.model, "slug": row.model_slug}
+    return _change(kind, text) | {"model": row.model, "slug": row.model_slug}
 
 
 def _change(kind: str, text: str) -> Change:

@@ -11,6 +11,7 @@ from typing import Any
 
 from grading.engine.outcome import Outcome
 from grading.templatetags.figures import percent_text
+from leaderboard.conditions import LABELS, conditions
 from leaderboard.figures import KS
 from leaderboard.precision import LEVEL as TEST_LEVEL
 from leaderboard.queries import Board
@@ -32,6 +33,10 @@ def _samples(outcome: Outcome) -> Callable[[Row], int]:
 
 def _end(side: str) -> Callable[[Row], float | None]:
     return lambda row: getattr(row.figures.interval, side, None)
+
+
+def _condition(name: str) -> Callable[[Row], str]:
+    return lambda row: conditions(row)[name]
 
 
 def _place(side: str) -> Callable[[Row], int | None]:
@@ -64,6 +69,7 @@ COLUMNS: dict[str, Callable[[Row], Any]] = {
     "sealed_share": attrgetter("sealed_share"),
     "tier": lambda row: " ".join(row.integrity.tiers),
     "hardening": lambda row: " ".join(row.integrity.hardening),
+    **{f"setting_{name}": _condition(name) for name in LABELS},
     "settings": attrgetter("settings"),
     "uploaded_at": lambda row: row.created_at.isoformat(),
 }
@@ -95,7 +101,15 @@ def to_json(board: Board) -> str:
             "pairs": len(board.standings.adjusted),
             "smallest_difference": board.standings.smallest,
         },
+        "snapshot": board.snapshot,
+        "computed_at": board.taken_at.isoformat(),
+        "selection": {
+            "tag": board.selection.tag,
+            "without": [task_id for _, task_id in board.selection.without],
+        },
+        "usual_settings": dict(board.usual),
         "filter": board.q,
+        "where": dict(board.where),
         "sort": board.sort,
         "models": board.models,
         "sealed_share": board.integrity.sealed_share,

@@ -50,13 +50,15 @@ class Board:
     ``models`` counts them, ``standings`` holds the ranked ones' tests and ``finding`` speaks of
     them as before the filters ``q`` and ``where``; ``ks`` are the k with a value in any row.
     ``integrity`` is that of all models together, ``usual`` the most frequent value of each of
-    their `conditions` and ``offered`` the values to filter by. ``tasks`` counts those selected.
+    their `conditions` and ``offered`` the values to filter by. ``tasks`` counts those selected
+    of the version's ``all_tasks``.
     """
 
     benchmark: str
     slug: str
     version: int
     tasks: int
+    all_tasks: int
     score: int
     sort: str
     q: str
@@ -135,6 +137,7 @@ def board(version: BenchmarkVersion, **choices: Unpack[Choices]) -> Board:
         slug=version.benchmark.slug,
         version=version.number,
         tasks=edition.tasks if selection.places is None else len(selection.places),
+        all_tasks=edition.tasks,
         score=score,
         sort=sort,
         q=q,

@@ -8,6 +8,8 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("b/<slug:slug>/", views.board, name="board"),
     path("b/<slug:slug>/v<int:number>/", views.board, name="board_version"),
+    path("b/<slug:slug>/v<int:number>/s<int:snapshot>/", views.board, name="board_snapshot"),
+    path("b/<slug:slug>/v<int:number>/changes/", views.changes, name="board_changes"),
     path("compare/", comparison_views.start, name="compare_start"),
     path("b/<slug:slug>/compare/", comparison_views.page, name="compare"),
     # Not a slug: a model's name may have no ASCII letter.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,11 +13,14 @@ from django.views.decorators.http import require_safe
 
 from grading.engine import denylist, limits
 from grading.engine.outcome import GRADER_VERSION, Outcome
+from grading.models import BenchmarkVersion
 from grading.permissions import version_or_404, visible_versions
 from leaderboard import cards, overview, queries
 from leaderboard.charts import axis_for
+from leaderboard.conditions import LABELS
 from leaderboard.export import FORMATS
 from leaderboard.figures import KS
+from leaderboard.models import Snapshot
 from leaderboard.ranking import LEAST_TASKS
 
 TASKS_PER_PAGE = 50
@@ -29,8 +33,11 @@ SORT_LABELS = {
     "coverage": "coverage",
     "created": "upload date",
 }
+SNAPSHOTS_PER_PAGE = 25
 # Rank, model, score, chart, fraction, solved, n, coverage, outcomes, uploaded.
 FIXED_COLUMNS = 10
+# Rank, model, score, chart, the conditions of the runs, and all of them for narrow screens.
+SETTING_COLUMNS = 5 + len(LABELS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +69,54 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def board(request: HttpRequest, slug: str, number: int | None = None) -> HttpResponse:
-    """The leaderboard of a benchmark's newest version or of version ``number``; ``?format=``."""
+def board(
+    request: HttpRequest, slug: str, number: int | None = None, snapshot: int | None = None
+) -> HttpResponse:
+    """The leaderboard of a benchmark's newest version or of version ``number``; ``?format=``.
+
+    With ``snapshot`` as it was then.
+    """
     version = version_or_404(request.user, slug, "" if number is None else str(number))
-    shown = queries.board(version, **_choices(request))
+    try:
+        shown = queries.board(version, **_choices(request, snapshot))
+    except Snapshot.DoesNotExist:
+        raise Http404("no such snapshot") from None
     if "format" in request.GET:
         return _export(request.GET["format"], shown)
-    columns = [PassColumn(k) for k in shown.ks if k != shown.score]
-    context = {
+    return render(request, "leaderboard/board.html", _board_context(request, version, shown))
+
+
+def _board_context(
+    request: HttpRequest, version: BenchmarkVersion, shown: queries.Board
+) -> dict[str, Any]:
+    by_conditions = request.GET.get("columns") == "settings"
+    columns = [] if by_conditions else [PassColumn(k) for k in shown.ks if k != shown.score]
+    fixed = SETTING_COLUMNS if by_conditions else FIXED_COLUMNS
+    return {
         "version": version,
         "versions": visible_versions(request.user).filter(benchmark=version.benchmark),
         "board": shown,
         "axis": axis_for(row.figures.interval for row in (*shown.ranked, *shown.unranked)),
         "score_label": f"pass@{shown.score}",
         "pass_columns": columns,
-        "columns": FIXED_COLUMNS + len(columns),
+        "columns": fixed + len(columns),
+        "by_conditions": by_conditions,
+        "conditions": LABELS,
+        "past": request.resolver_match is not None and "snapshot" in request.resolver_match.kwargs,
         "all_ks": sorted({*shown.ks, shown.score}),
         "sorts": _sort_options(shown),
         "outcomes": [outcome.value for outcome in Outcome],
         "least_tasks": LEAST_TASKS,
     }
-    return render(request, "leaderboard/board.html", context)
+
+
+@require_safe
+def changes(request: HttpRequest, slug: str, number: int | None = None) -> HttpResponse:
+    """Every snapshot of a version's board, newest first, and why it was taken."""
+    version = version_or_404(request.user, slug, "" if number is None else str(number))
+    taken = Snapshot.objects.filter(version=version).order_by("-number").defer("policies")
+    page = Paginator(taken, SNAPSHOTS_PER_PAGE).get_page(request.GET.get("page"))
+    return render(request, "leaderboard/changes.html", {"version": version, "page_obj": page})
 
 
 def _sort_options(shown: queries.Board) -> dict[str, str]:
@@ -92,7 +126,7 @@ def _sort_options(shown: queries.Board) -> dict[str, str]:
     return SORT_LABELS | {shown.sort: f"{label}, turned round" if key != shown.sort else label}
 
 
-def _choices(request: HttpRequest) -> queries.Choices:
+def _choices(request: HttpRequest, snapshot: int | None) -> queries.Choices:
     """The filters of the query string; what is not on offer falls back to the default."""
     score, sort = request.GET.get("score", ""), request.GET.get("sort", "")
     return {
@@ -100,6 +134,10 @@ def _choices(request: HttpRequest) -> queries.Choices:
         "sort": sort if sort.removeprefix("-") in queries.SORTS else "score",
         "q": request.GET.get("q", "")[:200],
         "timeouts": "missing" if request.GET.get("timeouts") == "missing" else "zero",
+        "snapshot": snapshot,
+        "where": {name: request.GET[name] for name in LABELS if request.GET.get(name)},
+        "tag": request.GET.get("tag", ""),
+        "without": request.GET.get("without", "").replace(",", " ").split(),
     }
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from grading.models import BenchmarkVersion, CrashGroup, Submission, Task
 from grading.views.triage_group import TABS
+from leaderboard import snapshots
 from tests.grading import web_records
 
 pytest.importorskip("playwright", reason="needs the package playwright")
@@ -51,6 +52,9 @@ class Site:
         return {
             "/": 200,
             "/b/tidepool/": 200,
+            "/b/tidepool/?columns=settings&without=Tidepool-1": 200,
+            "/b/tidepool/v1/s1/": 200,
+            "/b/tidepool/v1/changes/": 200,
             "/b/tidepool/compare/": 200,
             "/b/tidepool/tasks/": 200,
             "/b/tidepool/tasks/Tidepool-0/": 200,
@@ -109,13 +113,15 @@ def site() -> Site:
         return web_records.mixed(task, index) if index == 0 else "bwrap: <b>no</b> namespaces"
 
     web_records.submission(version, rosa, model="Petrel 9B")
-    return Site(
+    made = Site(
         version,
         web_records.submission(version, rosa, text=HOSTILE),
         web_records.submission(version, rosa, half, model="Gannet 22B"),
         web_records.submission(version, rosa, broken, model="Tern 13B"),
         web_records.submission(hidden, rosa),
     )
+    snapshots.take_due()
+    return made
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -38,7 +38,7 @@ def shown(version, **choices):
 
 
 def causes(snapshot):
-    return [change["text"] for change in snapshot.changes]
+    return [f"{change['model']} {change['text']}".strip() for change in snapshot.changes]
 
 
 def test_a_stored_board_is_the_computed_one(version):
