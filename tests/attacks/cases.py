@@ -9,6 +9,8 @@ from typing import Any
 
 from django.utils.html import escape
 
+from tests.attacks import stdio_rows
+
 Report = dict[str, Any]
 
 ADD = ["add(1, 2) == 3", "add(-5, 6) == 1", "add(100, 23) == 123"]
@@ -263,7 +265,7 @@ def read_rows(shared: Path) -> list[Report]:
     """The rows of the reference data, where that is there, and this suite's own."""
     file = shared / "cases" / "attacks.jsonl"
     text = file.read_text(encoding="utf-8") if file.exists() else ""
-    return [*(json.loads(line) for line in text.splitlines()), *OWN_ROWS]
+    return [*(json.loads(line) for line in text.splitlines()), *OWN_ROWS, *stdio_rows.ROWS]
 
 
 def observations(row: Report, report: Report) -> list[str]:

@@ -26,6 +26,9 @@ _NAMES = """
     starve-stdout-flood starve-fd-flood starve-ignore-signals starve-close-fds
     leak-project-db leak-neighbour-run leak-network-out evade-restore-import
     own-kill-all own-remove-host-files
+    stdio-read-expected stdio-count-runs stdio-outlive stdio-own-report stdio-print-after-status
+    stdio-close-output stdio-answer-on-stderr stdio-flood stdio-flood-number stdio-never-ends
+    stdio-write-input
 """
 QUICK = _NAMES.split()
 # On bare resource limits verdicts hold; files, network and other processes are not guarded.

@@ -15,13 +15,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from grading.engine import session
+from grading.engine import script_run, session
 from grading.engine.cases import Case, read_case
 from grading.engine.child import conceal
 from grading.engine.grade import grade
 from grading.engine.outcome import PlatformError
 from grading.engine.program import build_program
 from grading.engine.sandbox import Sandbox
+from grading.engine.task import Kind
 
 
 def say(line: Any) -> None:
@@ -48,12 +49,16 @@ def graded(case: Case, sandbox: Sandbox) -> dict[str, Any]:
     before = descriptors()
     times: list[float] = []
     session.run = timing(session.run, times)
+    script_run.run = timing(script_run.run, times)
     try:
         for _ in range(case.repeat):
             verdict = grade(case.task, case.generation, sandbox)
     except PlatformError as problem:
         return {"outcome": "platform_error", "score": 0.0, "detail": str(problem), "shown": ""}
     failure = verdict.failure
+    # The limit holds for the run, or for each of them.
+    runs = [target.duration_s for target in verdict.targets]
+    longest = runs if case.task.kind is Kind.STDIO else [verdict.wall_s]
     shown = [verdict.detail, verdict.stdout.head, verdict.stdout.tail, verdict.stderr.head]
     shown += [verdict.stderr.tail, *verdict.denied, *(target.detail for target in verdict.targets)]
     shown += [failure.exception, failure.message, str(failure.frames)] if failure else []
@@ -63,7 +68,7 @@ def graded(case: Case, sandbox: Sandbox) -> dict[str, Any]:
         "detail": verdict.detail,
         "shown": "\n".join(shown),
         "longest_s": max(times, default=0.0),
-        "over_limit_s": verdict.wall_s - case.task.timeout_s,
+        "over_limit_s": max([0.0, *longest]) - case.task.timeout_s,
         "new_descriptors": descriptors() - before,
     }
 
@@ -71,7 +76,7 @@ def graded(case: Case, sandbox: Sandbox) -> dict[str, Any]:
 def unprotected(case: Case) -> dict[str, Any]:
     """What many graders do: program and targets in one file, exit status 0 is a pass."""
     task = case.task
-    targets = [f"assert ({text})" if is_expression(text) else text for text in task.targets]
+    targets = [f"assert ({text})" if is_expression(text) else text for text in task.assertions]
     program = build_program(task, case.generation).text
     source = "\n".join([program, task.setup, *targets])
     directory = tempfile.mkdtemp(prefix="unprotected-")
