@@ -115,4 +115,5 @@ def test_what_a_stub_earns_on_humaneval(shared: Path, sandbox: Sandbox) -> None:
 def test_what_a_stub_earns_on_mbpp(shared: Path, sandbox: Sandbox) -> None:
     _, found = stub_fractions(shared, sandbox, MBPP)
     assert mean_percent(found) == 0.31
+    assert sum(true > 0 for true, _ in found) == 8
     assert not any(true == all_ for true, all_ in found)
