@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +13,7 @@ from grading.engine.grade import grade
 from grading.engine.outcome import Label, Outcome, Verdict
 from grading.engine.records import TaskRecord
 from grading.engine.sandbox import Sandbox
+from grading.engine.spread import spread
 from grading.engine.task import Format, Generation, Task
 from grading.engine.task_files import TaskSource
 
@@ -23,8 +23,6 @@ WORKERS = 2
 HUMANEVAL = "tasks_humaneval/HumanEval.jsonl.gz"
 MBPP = "tasks_mbpp/mbpp.jsonl.gz"
 SANITIZED = "tasks_mbpp/sanitized-mbpp.json.gz"
-
-_sandbox: Sandbox
 
 
 def source(shared: Path, name: str) -> TaskSource:
@@ -55,15 +53,11 @@ def stub(record: TaskRecord) -> Generation:
     return Generation("\n".join(lines))
 
 
-def _grade(pair: tuple[TaskRecord, Generation]) -> Verdict:
-    return grade(engine_task(pair[0]), pair[1], _sandbox)
-
-
 def grade_all(sandbox: Sandbox, pairs: list[tuple[TaskRecord, Generation]]) -> list[Verdict]:
-    global _sandbox
-    _sandbox = sandbox
-    with multiprocessing.get_context("fork").Pool(WORKERS) as pool:
-        return pool.map(_grade, pairs, chunksize=4)
+    def run(pair: tuple[TaskRecord, Generation], sandbox: Sandbox) -> Verdict:
+        return grade(engine_task(pair[0]), pair[1], sandbox)
+
+    return list(spread(run, pairs, sandbox, WORKERS))
 
 
 @pytest.mark.parametrize(("name", "count"), [(HUMANEVAL, 164), (MBPP, 974), (SANITIZED, 427)])

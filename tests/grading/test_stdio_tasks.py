@@ -72,12 +72,15 @@ def test_references_are_graded(sandbox: Sandbox) -> None:
     assert [row.in_place for row in version.tasks.all()] == [False, False]
 
 
-def test_the_limit_follows_the_longest_target(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.sandbox
+def test_the_limit_follows_the_longest_target(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     results = [TargetResult(n, True, Label.SEALED, "", s) for n, s in enumerate((2.0, 1.5))]
     slow = verdict(Outcome.PASS, targets=results, wall_s=3.5)
     monkeypatch.setattr(benchmarks, "grade", lambda task, program, sandbox: slow)
     version = stored()
-    benchmarks.grade_references(version, Sandbox("never used"))
+    benchmarks.grade_references(version, sandbox)
     assert version.tasks.get().measured_timeout_s == 8.0
 
 
