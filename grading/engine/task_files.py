@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from grading.engine import contests, conversion, humaneval, jsonl, mbpp, records
+from grading.engine import contests, conversion, humaneval, jsonl, mbpp, records, unittests
 from grading.engine.conversion import DroppedTarget, Row
 from grading.engine.jsonl import ProblemLog
 from grading.engine.records import TaskRecord
@@ -26,6 +26,8 @@ class Format:
 FORMATS = (
     Format("HumanEval", humaneval.recognises, humaneval.to_row),
     Format("MBPP", mbpp.recognises, mbpp.to_row),
+    Format("ClassEval", unittests.recognises_classeval, unittests.classeval_row),
+    Format("BigCodeBench", unittests.recognises_bigcodebench, unittests.bigcodebench_row),
     Format("contest problems", contests.recognises, contests.to_row),
 )
 OWN = "task records"
