@@ -16,7 +16,7 @@ from __future__ import annotations
 import posix
 import sys
 
-from grading.engine import denylist, framing, inside, kinds, loading
+from grading.engine import classes, denylist, framing, inside, kinds, loading
 from grading.engine.decoder import Decoder
 from grading.engine.encoder import Encoder
 from grading.engine.operations import OPERATIONS
@@ -27,15 +27,12 @@ if TYPE_CHECKING:
 
     from grading.engine.operations import Pending
 
-MODULE_NAME = "program"
 NO_ID = b"\0" * 8
 MAX_NAMES = 2_000
 
 _mro_of: Any = type.__dict__["__mro__"].__get__
 _args_of = BaseException.__dict__["args"].__get__
-_dict_of: Any = type.__dict__["__dict__"].__get__
 _builtins = dict(__builtins__ if isinstance(__builtins__, dict) else vars(__builtins__))
-_COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__")
 
 
 class Cell:
@@ -104,7 +101,7 @@ class Cell:
             code = loading.compiled(text)
         except loading.COMPILE_PROBLEMS as problem:
             return self.describe(problem, "compile")
-        self.module = loading.new_module(MODULE_NAME, text, self.policy.guarded_import)
+        self.module = loading.new_module(classes.MODULE_NAME, text, self.policy.guarded_import)
         self.names_given = self.module.__dict__["__builtins__"]
         self.policy.install()
         try:
@@ -194,7 +191,7 @@ class Cell:
     def opaque(self, encoder: Encoder, value: Any) -> Any:
         """The node for what is not plain data."""
         cls = type(value)
-        self.own_comparison = self.own_comparison or compares_itself(cls)
+        self.own_comparison = self.own_comparison or classes.compares_itself(cls)
         try:
             return encoder.library_node(value)
         except kinds.NotData:
@@ -208,7 +205,13 @@ class Cell:
             return ["callback", self.callbacks[value]]
         number = self.handle(value)
         if isinstance(value, type):
-            return ["class", number, kinds.class_name(value), exception_base(value)]
+            return [
+                "class",
+                number,
+                kinds.class_name(value),
+                classes.exception_base(value),
+                classes.origin(value),
+            ]
         if cls is GENERATOR:
             return ["generator", number]
         if cls is COROUTINE:
@@ -217,8 +220,8 @@ class Cell:
             return ["iterator", number]
         if callable(value):
             return ["function", number]
-        name, true = kinds.class_name(cls), is_always_true(cls)
-        return ["object", number, name, hasattr(cls, "__iter__"), true]
+        true = classes.is_always_true(cls)
+        return ["object", number, classes.abilities(cls), true, classes.origin(cls)]
 
     def enum_member(self, encoder: Encoder, cls: type, base: Any, value: Any) -> Any:
         get = object.__getattribute__
@@ -293,8 +296,9 @@ class Cell:
         """A failure as data; nothing in it is formatted by the candidate's code unguarded."""
         cls = type(problem)
         failure = loading.described(problem, phase)
-        failure["class"] = None if _is_builtin(cls) else self.handle(cls)
-        failure["base"] = exception_base(cls)
+        failure["class"] = None if classes.is_builtin(cls) else self.handle(cls)
+        failure["origin"] = classes.origin(cls)
+        failure["base"] = classes.exception_base(cls)
         failure["args"] = self.arguments(problem)
         return failure
 
@@ -306,40 +310,6 @@ class Cell:
             return [encoder.encode(item) for item in _args_of(problem)]
         except BaseException:
             return []
-
-
-def compares_itself(cls: type) -> bool:
-    """Whether the program's own text says how instances compare, or when they are true."""
-    for base in _mro_of(cls):
-        content = _dict_of(base)
-        for name in _COMPARISONS:
-            function = content.get(name)
-            if type(function) is FUNCTION and function.__code__.co_filename == loading.FILE_NAME:
-                return True
-    return False
-
-
-def is_always_true(cls: type) -> bool:
-    """Whether it is a library's class whose instances have neither truth nor length: re.Match.
-
-    A program may pass off its own class as one; it could return True as well.
-    """
-    module = sys.modules.get(str(_dict_of(cls).get("__module__")))
-    known = getattr(module, kinds.class_name(cls), None) is cls
-    own = any({"__bool__", "__len__"} & set(_dict_of(base)) for base in _mro_of(cls))
-    return known and module is not sys.modules.get(MODULE_NAME) and not own
-
-
-def exception_base(cls: type) -> str:
-    """Name of the nearest builtin exception class, or an empty string."""
-    if BaseException not in _mro_of(cls):
-        return ""
-    names = [kinds.class_name(base) for base in _mro_of(cls) if _is_builtin(base)]
-    return names[0]
-
-
-def _is_builtin(cls: type) -> bool:
-    return _builtins.get(kinds.class_name(cls)) is cls
 
 
 def _generator() -> Any:
@@ -355,7 +325,7 @@ _unused = _coroutine()
 COROUTINE = type(_unused)
 _unused.close()
 
-FUNCTION = type(compares_itself)
+FUNCTION = type(_generator)
 
 
 def steps(step: Any) -> Any:

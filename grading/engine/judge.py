@@ -26,7 +26,8 @@ import sys
 from grading.engine import framing, inside
 from grading.engine.encoder import Encoder
 from grading.engine.in_place import Diverged
-from grading.engine.remote import Peer, RemoteFunction
+from grading.engine.remote import Peer
+from grading.engine.stand_ins import Remote, RemoteFunction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -369,7 +370,7 @@ class Judge:
 
 def plain(value: Any) -> str:
     """repr without asking the cell."""
-    if isinstance(value, RemoteFunction) or hasattr(type(value), "_peer"):
+    if isinstance(value, Remote):
         return "an object of the program"
     return repr(value)
 

@@ -67,6 +67,14 @@ def loaded_class(module: str, name: str) -> type | None:
     return cls if isinstance(cls, type) else None
 
 
+def class_at(module: str, qualified_name: str) -> Any:
+    """What stands in a loaded module under a dotted name, or None."""
+    found: Any = sys.modules.get(module)
+    for name in qualified_name.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
 def stdlib_name(cls: type) -> str:
     """Name of a data class of the standard library, or an empty string."""
     for module, names in _STDLIB.items():

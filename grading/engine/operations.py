@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     Pending = dict[int, BaseException]
 
 
+_builtins = dict(__builtins__ if isinstance(__builtins__, dict) else vars(__builtins__))
+
+
 def op_value(pending: Pending, value: Any) -> Any:
     return value
 
@@ -72,6 +75,36 @@ def op_text(pending: Pending, value: Any, function: str) -> str:
     return str(value) if function == "str" else repr(value)
 
 
+def op_length(pending: Pending, value: Any) -> int:
+    return len(value)
+
+
+def op_item(pending: Pending, value: Any, key: Any) -> Any:
+    return value[key]
+
+
+def op_put_item(pending: Pending, value: Any, key: Any, item: Any) -> None:
+    value[key] = item
+
+
+def op_delete_item(pending: Pending, value: Any, key: Any) -> None:
+    del value[key]
+
+
+def op_contains(pending: Pending, value: Any, item: Any) -> bool:
+    return item in value
+
+
+def op_enter(pending: Pending, value: Any) -> Any:
+    return type(value).__enter__(value)
+
+
+def op_exit(pending: Pending, value: Any, problem: str, message: str) -> None:
+    """Leave a ``with`` block; ``problem`` is the name of the exception raised in it, or empty."""
+    cls = _builtins.get(problem, RuntimeError) if problem else None
+    type(value).__exit__(value, cls, cls and cls(message), None)
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "value": op_value,
     "call": op_call,
@@ -84,4 +117,11 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "instance": op_instance,
     "subclass": op_subclass,
     "text": op_text,
+    "length": op_length,
+    "item": op_item,
+    "put_item": op_put_item,
+    "delete_item": op_delete_item,
+    "contains": op_contains,
+    "enter": op_enter,
+    "exit": op_exit,
 }

@@ -1,8 +1,4 @@
-"""What the judge holds for objects that stay in the cell.
-
-A stand-in has attributes and methods by wire and compares equal to other stand-ins only, which
-the cell decides (and the target is labelled for it). It never equals a plain value and has no
-arithmetic, order, truth value or length, so an operand written in a target is never sent.
+"""The judge's end of the wire to the cell.
 
 Runs inside the judge; written for Python 3.8.
 """
@@ -13,6 +9,19 @@ from grading.engine import framing, kinds
 from grading.engine.decoder import Decoder
 from grading.engine.encoder import Encoder
 from grading.engine.in_place import Tape
+from grading.engine.stand_ins import (
+    DataWithClass,
+    EnumMember,
+    IntMember,
+    Remote,
+    RemoteClass,
+    RemoteFunction,
+    RemoteIterator,
+    TextMember,
+    awaited,
+    items_of,
+    stand_in_class,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,154 +29,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _builtins = dict(__builtins__ if isinstance(__builtins__, dict) else vars(__builtins__))
-_put = object.__setattr__
-# numpy reads these of any object, and takes the addresses in them for its own memory.
-_MEMORY = ("__array_interface__", "__array_struct__")
-
-
-class Remote:
-    """An object of the program. ``node`` names it on the wire."""
-
-    def __init__(self, peer: Peer, node: Any) -> None:
-        _put(self, "_peer", peer)
-        _put(self, "_node", node)
-
-    _peer: Peer
-    _node: Any
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _MEMORY:
-            raise AttributeError(name)
-        return self._peer.ask("get", self, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._peer.ask("set", self, name, value)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Remote):
-            return False
-        self._peer.in_process = True
-        return self._peer.ask("equal", self, other) is True
-
-    def __hash__(self) -> int:
-        return hash(str(self._node))
-
-    def __bool__(self) -> bool:
-        raise TypeError("an object of the program has no truth value outside it")
-
-    def __str__(self) -> str:
-        return str(self._peer.ask("text", self, "str"))
-
-    def __repr__(self) -> str:
-        return str(self._peer.ask("text", self, "repr"))
-
-    def __copy__(self) -> Remote:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Remote:
-        return self
-
-
-class RemoteIterable(Remote):
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._peer.ask("iter", self))
-
-
-class RemoteTrue(Remote):
-    """Of a library's class, all of whose objects are true."""
-
-    def __bool__(self) -> bool:
-        return True
-
-
-class RemoteFunction(Remote):
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._peer.ask("call", self, args, kwargs)
-
-    def __bool__(self) -> bool:
-        return True
-
-
-class RemoteClass(RemoteFunction):
-    def __instancecheck__(self, instance: Any) -> bool:
-        if not isinstance(instance, (Remote, DataWithClass)):
-            return False
-        self._peer.in_process = True
-        return self._peer.ask("instance", instance, self) is True
-
-
-class RemoteIterator(Remote):
-    """Fetches items in growing batches, MAX_ITEMS at most."""
-
-    def __init__(self, peer: Peer, node: Any) -> None:
-        super().__init__(peer, node)
-        _put(self, "_items", items_of(self))
-
-    _items: Iterator[Any]
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        return next(self._items)
-
-
-def items_of(iterator: Remote) -> Iterator[Any]:
-    count, total = 1, 0
-    while True:
-        items, ended = iterator._peer.ask("next", iterator, count)
-        yield from items
-        if ended:
-            return
-        total += len(items)
-        if total >= kinds.MAX_ITEMS:
-            raise framing.TooLarge("more than 10,000 items")
-        count = min(2 * count, 256)
-
-
-async def awaited(remote: Remote) -> Any:
-    return remote._peer.ask("await", remote)
-
-
-class DataWithClass:
-    """Mixed into data whose class the program derived: other methods go by wire."""
-
-    _remote: Remote
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_remote"], name)
-
-
-class EnumMember:
-    """A member of an enum of the program; one object per member."""
-
-    def __init__(self, node: Any, name: str, value: Any) -> None:
-        self._node = node
-        self.name = name
-        self.value = value
-
-    def __repr__(self) -> str:
-        return "<" + self.name + ">"
-
-
-class IntMember(int, EnumMember):
-    __repr__ = EnumMember.__repr__
-
-    def __init__(self, node: Any, name: str, value: Any, plain: int) -> None:
-        EnumMember.__init__(self, node, name, value)
-
-    def __new__(cls, node: Any, name: str, value: Any, plain: int) -> IntMember:
-        return int.__new__(cls, plain)
-
-
-class TextMember(str, EnumMember):
-    __repr__ = EnumMember.__repr__
-
-    def __init__(self, node: Any, name: str, value: Any, plain: str) -> None:
-        EnumMember.__init__(self, node, name, value)
-
-    def __new__(cls, node: Any, name: str, value: Any, plain: str) -> TextMember:
-        return str.__new__(cls, plain)
 
 
 class Peer:
@@ -297,34 +158,68 @@ class Peer:
         cls = type(base)
         if cls in (bool, type(None)) or isinstance(base, (Remote, DataWithClass)):
             return base
+        if kinds.library_name(cls):
+            raise framing.WireError("arrives without its class")
         derived = type(identifier(node[2]), (DataWithClass, cls), {})
         value: Any = derived.__new__(derived, base) if cls in IMMUTABLE else derived(base)
         value.__dict__["_remote"] = Remote(self, ["handle", node[1]])
         return value
 
-    def exception_class(self, number: int, name: str, base: str) -> Any:
+    def vouched(self, library: type) -> type:
+        """A class that only the cell says its object is of."""
+        self.in_process = True
+        return library
+
+    def exception_class(self, number: int, name: str, base: str, origin: Any) -> Any:
+        """A library's class where the judge has it too, else one made here."""
         if number not in self.remotes:
-            parent = _builtins.get(base)
+            library = library_class(origin)
+            parent = library or _builtins.get(base)
             if not isinstance(parent, type) or not issubclass(parent, BaseException):
                 parent = Exception
-            content = {"_evalsite_node": ["handle", number]}
-            self.remotes[number] = type(identifier(name), (parent,), content)
+            if parent is not library or library.__name__ != name:
+                content = {"_evalsite_node": ["handle", number]}
+                parent = type(identifier(name), (parent,), content)
+            self.remotes[number] = parent
         return self.remotes[number]
 
     def exception(self, failure: Any) -> BaseException:
         """The exception that stands for one raised in the cell."""
-        name, base, number = failure["exception"], failure["base"], failure["class"]
-        cls = _builtins.get(name) if number is None else self.exception_class(number, name, base)
+        name, number = failure["exception"], failure["class"]
+        cls = _builtins.get(name)
+        if number is not None:
+            cls = self.exception_class(number, name, failure["base"], failure["origin"])
         if not isinstance(cls, type) or not issubclass(cls, BaseException):
             cls = RuntimeError
         try:
-            raised = cls(*self.decode_parts(failure["args"]))
+            raised = new_exception(cls, self.decode_parts(failure["args"]))
         except Exception:
             raised = RuntimeError(failure["message"])
         if isinstance(raised, (StopIteration, StopAsyncIteration)) and not self.may_stop:
             raised = RuntimeError("the program raised " + name)
         raised._evalsite_failure = framing.reported(failure)  # type: ignore[attr-defined]
         return raised
+
+
+def new_exception(cls: Any, args: list[Any]) -> BaseException:
+    """A library's own ``__init__`` wants other arguments than those that an exception keeps."""
+    in_python = type(cls.__init__) is not type(BaseException.__init__)
+    raised: BaseException = cls.__new__(cls, *args) if in_python else cls(*args)
+    return raised
+
+
+def library_class(origin: Any) -> type | None:
+    """The class under [module, name] where the judge has loaded it.
+
+    None for classes of data: their values travel, and pandas, for one, takes the parts of what
+    says that it is a frame for those of a frame.
+    """
+    if type(origin) is not list or [type(part) for part in origin] != [str, str]:
+        return None
+    cls = kinds.class_at(*origin)
+    if not isinstance(cls, type) or kinds.library_name(cls) or kinds.data_base(cls):
+        return None
+    return cls
 
 
 def step(iterator: Iterator[Any]) -> tuple[Any, ...]:
@@ -348,15 +243,14 @@ def named_tuple_class(number: Any, name: Any, fields: Any) -> Any:
 
 def _class(peer: Peer, node: Any) -> Any:
     if node[3]:
-        return peer.exception_class(node[1], node[2], node[3])
+        return peer.exception_class(*node[1:])
     return RemoteClass(peer, ["handle", node[1]])
 
 
 def _object(peer: Peer, node: Any) -> Any:
-    kind = RemoteTrue if node[4] is True else Remote
-    if node[3] is True:
-        kind = RemoteIterable
-    return kind(peer, ["handle", node[1]])
+    _, number, abilities, true, origin = node
+    kind = stand_in_class(abilities, true is True, library_class(origin))
+    return kind(peer, ["handle", number])
 
 
 # Used up by the first evaluation of a target; a replay needs another one.

@@ -21,9 +21,9 @@ _HERE = Path(__file__).resolve().parent
 
 # In the order in which they are to be executed; the last one's main() runs.
 _VALUES = ("framing", "kinds", "arrays", "tables", "encoder", "decoder")
-CELL = (*_VALUES, "confine", "inside", "denylist", "operations", "loading", "cell")
+CELL = (*_VALUES, "confine", "inside", "denylist", "operations", "loading", "classes", "cell")
 SCRIPT = ("framing", "kinds", "confine", "inside", "denylist", "loading", "script")
-JUDGE = (*_VALUES, "confine", "inside", "in_place", "remote", "judge")
+JUDGE = (*_VALUES, "confine", "inside", "in_place", "stand_ins", "remote", "judge")
 WARM_JUDGE = (*JUDGE, "warm")
 
 BOOT = """

@@ -148,7 +148,7 @@ FORGERIES = {
             def __eq__(self, other): return True
             def __array_ufunc__(self, *args, **kwargs): return np.True_
             def __array_function__(self, *args, **kwargs): return True
-            def __getitem__(self, index): return 10.0
+            def __getitem__(self, index): return self
         def f(a): return Liar()
     """,
     "memory of the judge as an array": """
