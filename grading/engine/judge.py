@@ -243,8 +243,7 @@ class Judge:
         task = framing.loads(self.receive()[2])
         inside.set_limits(task["limits"])
         sources = [task["setup"], task["helpers"], *task["targets"]]
-        may_stop = any("Iteration" in source for source in sources)
-        self.peer = Peer(self.request, task["in_place"], may_stop)
+        self.peer = Peer(self.request, task["in_place"], "\n".join(sources))
         self.space = Namespace(self.peer, task)
         dict.__setitem__(self.space, DISCARD, lambda name: Discarded(self.space, name))
         targets = [Target(source) for source in task["targets"]]

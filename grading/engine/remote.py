@@ -34,18 +34,21 @@ _builtins = dict(__builtins__ if isinstance(__builtins__, dict) else vars(__buil
 class Peer:
     """Asks the cell, and keeps one stand-in per object of the program.
 
-    ``send(request)`` returns the raw reply. ``keep_all``: see :mod:`in_place`. ``may_stop``:
-    the targets expect StopIteration; else it comes as a RuntimeError, as out of a generator,
-    or ``all(map(f, xs))`` would hold for an ``f`` that only raises it.
+    ``send(request)`` returns the raw reply. ``keep_all``: see :mod:`in_place`. ``sources``
+    is the text of targets and set-up. Where it does not name StopIteration, that comes as a
+    RuntimeError, as out of a generator, or ``all(map(f, xs))`` would hold for an ``f`` that only
+    raises it; and a library's class counts only where it names that: unittest has an exception
+    for its own use that ends a test as if it had passed.
     """
 
-    def __init__(self, send: Callable[[Any], Any], keep_all: bool, may_stop: bool = False) -> None:
+    def __init__(self, send: Callable[[Any], Any], keep_all: bool, sources: str = "") -> None:
         self.tape = Tape(send, self.resolve, keep_all)
         self.remotes: dict[int, Any] = {}
         self.members: dict[tuple[int, str], Any] = {}
         self.tuples: dict[int, Any] = {}
         self.functions: list[Any] = []
-        self.may_stop = may_stop
+        self.may_stop = "Iteration" in sources
+        self.sources = sources
         self.asked = 0
         self.in_process = False
         self.last: Any = None
@@ -170,10 +173,24 @@ class Peer:
         self.in_process = True
         return library
 
+    def library_class(self, origin: Any) -> type | None:
+        """The class under [module, name] where the judge has loaded it and the sources name it.
+
+        Naming one of its bases does as well. None for classes of data: their values travel, and
+        pandas, for one, takes the parts of what says that it is a frame for those of a frame.
+        """
+        if type(origin) is not list or [type(part) for part in origin] != [str, str]:
+            return None
+        cls = kinds.class_at(*origin)
+        if not isinstance(cls, type) or kinds.library_name(cls) or kinds.data_base(cls):
+            return None
+        known = [base for base in kinds.mro_of(cls) if base not in _builtins.values()]
+        return cls if any(base.__name__ in self.sources for base in known) else None
+
     def exception_class(self, number: int, name: str, base: str, origin: Any) -> Any:
         """A library's class where the judge has it too, else one made here."""
         if number not in self.remotes:
-            library = library_class(origin)
+            library = self.library_class(origin)
             parent = library or _builtins.get(base)
             if not isinstance(parent, type) or not issubclass(parent, BaseException):
                 parent = Exception
@@ -208,20 +225,6 @@ def new_exception(cls: Any, args: list[Any]) -> BaseException:
     return raised
 
 
-def library_class(origin: Any) -> type | None:
-    """The class under [module, name] where the judge has loaded it.
-
-    None for classes of data: their values travel, and pandas, for one, takes the parts of what
-    says that it is a frame for those of a frame.
-    """
-    if type(origin) is not list or [type(part) for part in origin] != [str, str]:
-        return None
-    cls = kinds.class_at(*origin)
-    if not isinstance(cls, type) or kinds.library_name(cls) or kinds.data_base(cls):
-        return None
-    return cls
-
-
 def step(iterator: Iterator[Any]) -> tuple[Any, ...]:
     for item in iterator:
         return (item,)
@@ -249,7 +252,7 @@ def _class(peer: Peer, node: Any) -> Any:
 
 def _object(peer: Peer, node: Any) -> Any:
     _, number, abilities, true, origin = node
-    kind = stand_in_class(abilities, true is True, library_class(origin))
+    kind = stand_in_class(abilities, true is True, peer.library_class(origin))
     return kind(peer, ["handle", number])
 
 

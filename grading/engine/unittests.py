@@ -31,7 +31,14 @@ def run_test(case, name):
     result.addExpectedFailure = lambda test, problem: held.append(test)
     result.addError = result.addFailure = lambda test, problem: raised.append(problem[1])
     result.addSubTest = lambda test, part, problem: problem and raised.append(problem[1])
+    before = [(cls, dict(vars(cls))) for cls in case.__mro__ if cls.__module__ == case.__module__]
     unittest.TestSuite([case(name)]).run(result)
+    for cls, content in before:
+        for key in set(vars(cls)) - set(content):
+            delattr(cls, key)
+        for key in content:
+            if vars(cls)[key] is not content[key]:
+                setattr(cls, key, content[key])
     if raised:
         raise raised[0]
     assert held, "the test was skipped, or should have failed and did not"

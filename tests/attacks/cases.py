@@ -89,7 +89,9 @@ def add(a, b):
 _OWN_REPLIES = """
 import gc, json, os
 nodes = [['const', 'NotImplemented'], ['type', 'object'], ['float', 'nan'], ['ref', 0],
-         ['object', 0, 'int', True], ['class', 0, 'int', 'ValueError'], ['program', 'add'],
+         ['object', 0, ['__iter__', '__len__', '__contains__'], True, ['numbers', 'Number']],
+         ['class', 0, 'int', 'ValueError', None], ['program', 'add'],
+         ['npscalar', '<i8', [], '00' * 8], ['ndarray', 0, '<i8', [0], ''],
          ['sub', 0, 'int', 0], ['enum', 0, 'E', 'A', 3, None], ['callback', 0], ['steps', -1],
          ['namedtuple', 0, 'P', ['count', 'index'], 3, 3], ['coroutine', 0], ['member', 0, 'A']]
 turn = 0

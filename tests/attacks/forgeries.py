@@ -492,10 +492,11 @@ r = random.Random(SEED)
 TAGS = ('list set dict bytearray OrderedDict Counter defaultdict deque int float complex bytes'
         ' tuple frozenset range view type const Decimal Fraction datetime date time timedelta'
         ' timezone ref handle program callback steps namedtuple tuple_of enum member sub object'
-        ' class function iterator generator coroutine nothing').split()
+        ' class function iterator generator coroutine nothing ndarray npscalar npdtype nptype'
+        ' Series DataFrame Index column Timestamp Timedelta Period Interval missing').split()
 LEAVES = [0, 1, -1, 3, '3', 'ENTRY', 'ValueError', 'BaseException', 'StopIteration', 'nan',
           '0x3', 'math.nan', None, True, False, [], ['x'], {}, 'keys', 'count', '__eq__',
-          10 ** 9, '1e999999']
+          10 ** 9, '1e999999', '<f8', ['numbers', 'Number'], ['__len__', '__getitem__']]
 def node(depth):
     if depth <= 0 or r.random() < .3:
         return r.choice(LEAVES)
@@ -508,7 +509,7 @@ def reply():
     if r.random() < .8:
         return ['v', node(4), changes(), odd, r.choice([[], odd])]
     if r.random() < .6:
-        keys = 'exception base class args message denied phase frames'.split()
+        keys = 'exception base class origin args message denied phase frames'.split()
         return ['x', {key: r.choice([*LEAVES, [node(2)]]) for key in keys}, changes(), odd, []]
     return r.choice([['big', [], []], ['big'], [], {}, None, 5, ['v'], ['v', 3], 'v'])
 def ENTRY(*arguments):
