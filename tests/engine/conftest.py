@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy
 import pytest
 
+from grading.engine.judges import Judges
 from grading.engine.sandbox import Sandbox
 
 
@@ -18,5 +19,8 @@ def scientific() -> Sandbox:
     found = Sandbox("scientific", env={"PYTHONPATH": packages, "OPENBLAS_NUM_THREADS": "1"})
     found.ensure()
     ready = found._get()
-    found._ready = replace(ready, view=replace(ready.view, extra=(packages,)))
+    view = replace(ready.view, extra=(packages,))
+    python = [found.python, *ready.environment.flags]
+    judges = Judges(ready.isolation, view, ready.hardening, python, ready.variables)
+    found._ready = replace(ready, view=view, judges=judges)
     return found
