@@ -121,7 +121,7 @@ def too_long(number: int, line_bytes: int) -> Problem:
 def value(number: int, line: bytes) -> Any:
     """The value that a line holds, or the `Problem` with it."""
     try:
-        return _decoded(line)
+        return _DECODER.decode(line.decode("utf-8"))
     except UnicodeDecodeError as problem:
         detail = f"byte {problem.start + 1} of the line is not UTF-8; save the file as UTF-8"
         found = shown(line[problem.start : problem.start + 4])
@@ -131,17 +131,15 @@ def value(number: int, line: bytes) -> Any:
     except _BadLine as problem:
         return Problem(number, "", "", "bad JSON", str(problem))
     except ValueError as problem:
-        detail = f"{problem}; every line has to be one JSON object"
-        return Problem(number, "", "", "bad JSON", detail, shown(line[:FOUND_CHARS]))
+        start = line[:FOUND_CHARS].decode("utf-8", "replace")
+        detail = f"{_words(problem)}; every line has to be one JSON object"
+        return Problem(number, "", "", "bad JSON", detail, shown(start))
 
 
-def _decoded(line: bytes) -> Any:
-    return json.loads(
-        line.decode("utf-8"),
-        parse_constant=_refuse_constant,
-        parse_float=_finite,
-        object_pairs_hook=_without_duplicates,
-    )
+def _words(problem: ValueError) -> str:
+    if isinstance(problem, json.JSONDecodeError):
+        return f"{problem.msg} at character {problem.pos + 1}"
+    return str(problem)
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -162,6 +160,14 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise _BadLine(f"the key {shown(twice)} stands twice in one object")
     return result
+
+
+# One for all lines: to make one takes as long as to read a short line.
+_DECODER = json.JSONDecoder(
+    parse_constant=_refuse_constant,
+    parse_float=_finite,
+    object_pairs_hook=_without_duplicates,
+)
 
 
 def lines(chunks: Iterable[bytes], line_bytes: int) -> Iterator[tuple[int, bytes | None]]:

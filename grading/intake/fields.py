@@ -101,7 +101,7 @@ class FieldMap:
         return Format.COMPLETION if continues else Format.GENERATION
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # made half a million times; freezing would double the time
 class Answer:
     """One record: texts for the task at ``place``. ``sample`` is the first one's number, if given.
 
@@ -160,20 +160,21 @@ def answer_of(row: Any, fields: FieldMap, table: TaskTable) -> Answer:
     language = row.get("language")
     if isinstance(language, str) and language.lower() in OTHER_LANGUAGES:
         raise BadRecord("other language", "language", language, "Python", task_id)
-    name = next((name for name in fields.text_fields if name in row), None)
-    if name is None:
+    for name in fields.text_fields:
+        if name in row:
+            break
+    else:
         expected = " or ".join(fields.text_fields[:4])
         raise BadRecord("missing field", "", sorted(row), f"a field {expected}", task_id)
     texts = _checked_texts(row[name], name, task_id)
-    verdicts = _verdicts(row.get(fields.verdict_field), len(texts))
     return Answer(
         place=place,
         texts=texts,
         text_field=name,
         format=fields.format_of(name),
         sample=_sample(row, task_id),
-        passed=verdicts,
-        extra=_extra(row, {fields.id_field, name, SAMPLE_FIELD}) if len(texts) == 1 else {},
+        passed=_verdicts(row.get(fields.verdict_field), len(texts)),
+        extra=_extra(row, fields.id_field, name) if len(texts) == 1 else {},
     )
 
 
@@ -228,6 +229,8 @@ def _verdict(value: Any) -> bool | None:
 
 def _verdicts(value: Any, count: int) -> list[bool | None]:
     """One for each text; a single verdict on several texts says nothing about any of them."""
+    if value is None:
+        return [None] * count
     items = value if isinstance(value, list) else [value]
     return [_verdict(item) for item in items] if len(items) == count else [None] * count
 
@@ -271,10 +274,10 @@ def _checked_texts(value: Any, name: str, task_id: str) -> list[str]:
     except NoText as problem:
         expected = "a string or a list of strings"
         raise BadRecord("wrong type", name, problem.value, expected, task_id) from None
-    if any(len(text) > caps.MAX_TEXT_CHARS for text in texts):
+    longest = max(map(len, texts), default=0)
+    if longest > caps.MAX_TEXT_CHARS:
         expected = f"at most {caps.MAX_TEXT_CHARS:,} characters"
-        longest = f"{max(map(len, texts)):,} characters"
-        raise BadRecord("text too long", name, longest, expected, task_id)
+        raise BadRecord("text too long", name, f"{longest:,} characters", expected, task_id)
     return texts
 
 
@@ -291,9 +294,15 @@ def _sample(row: Flat, task_id: str) -> int | None:
     return sample
 
 
-def _extra(row: Flat, used: set[str]) -> Flat:
+def _extra(row: Flat, *used: str) -> Flat:
     """The small fields; prompts and tests that a tool wrote into every row are left out."""
-    small = ((name, row[name]) for name in row if name not in used and _is_small(row[name]))
+    if len(row) <= len(used):
+        return {}
+    small = (
+        (name, row[name])
+        for name in row
+        if name not in used and name != SAMPLE_FIELD and _is_small(row[name])
+    )
     return dict(islice(small, KEPT_FIELDS))
 
 

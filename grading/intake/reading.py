@@ -24,7 +24,7 @@ from grading.intake.shapes import Record, Shape
 from grading.intake.task_table import TaskTable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Found:
     """One sample that can be graded, from the record at ``line``.
 

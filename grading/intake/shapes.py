@@ -25,7 +25,7 @@ class Layout(StrEnum):
     FILES = "one file a sample"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
     """One entry as it stands in the file. ``key`` names it inside an object or an archive."""
 

@@ -14,6 +14,7 @@ from django.db.models.functions import Substr
 from grading.engine.outcome import Outcome
 from grading.engine.passk import mean_fraction, mean_pass_at_k
 from grading.models import Sample, Submission, TaskScore
+from grading.queries import peers
 from grading.queries.paging import page_of
 
 SHOWN_K = (1, 5, 10, 100)
@@ -269,11 +270,15 @@ def task_page(result: Result, order: str, number: str) -> Page[TaskRow]:
 
 PLATFORM = "platform"
 WAITING = "waiting"
-SAMPLE_FILTERS = [outcome.value for outcome in Outcome] + [PLATFORM, WAITING]
+SAMPLE_FILTERS = [outcome.value for outcome in Outcome] + [PLATFORM, WAITING, *peers.DIFFERENCES]
 
 
 def samples_with(submission: Submission, outcome: str = "") -> QuerySet[Sample]:
-    """Its samples, of one outcome if any. ``outcome`` also takes ``platform`` and ``waiting``."""
+    """Its samples, of one outcome if any. ``outcome`` also takes ``platform``, ``waiting`` and
+    the ways to differ from another grader's verdict.
+    """
+    if outcome in peers.DIFFERENCES:
+        return peers.with_both_verdicts(submission).filter(peers.DIFFERENCES[outcome])
     samples = Sample.objects.filter(submission=submission)
     if outcome == PLATFORM:
         return samples.filter(state=Sample.State.PLATFORM_FAILED)

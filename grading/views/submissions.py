@@ -12,6 +12,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from grading import chunks
 from grading.models import Submission, Task
 from grading.permissions import may_cancel, sees_targets, submission_or_404
+from grading.queries import peers
 from grading.queries import progress as progress_queries
 from grading.queries import submissions as queries
 
@@ -48,6 +49,7 @@ def _finished(request: HttpRequest, found: Submission) -> HttpResponse:
     context = {
         "submission": found,
         "result": result,
+        "agreement": peers.agreement(found),
         "page_obj": page,
         "sort": request.GET.get("sort", "") or "fraction",
     }
