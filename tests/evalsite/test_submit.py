@@ -78,6 +78,34 @@ def test_a_bad_file_is_reported_by_line_and_stores_nothing(data: Path, tmp_path:
     assert "<QuerySet []>" in manage(data, "shell", "--no-imports", "-c", count).stdout
 
 
+def test_a_dry_run_prints_the_report_and_stores_nothing(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "generations.json"
+    file.write_text(json.dumps([[RIGHT.format(1)] * 2, [HALF.format(2)] * 2]))
+    options = ["--benchmark", "add", "--model", "dry", "--dry-run"]
+    done = manage(data, "submit", str(file), *options, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["samples"], report["detected"]["match"], report["n_min"]) == (4, "position", 2)
+    refused = manage(data, "submit", str(file), *options, "--match", "id")
+    assert refused.returncode == 2
+    assert "missing field" in refused.stdout
+    count = "from grading.models import LanguageModel as M; print(M.objects.filter(name='dry'))"
+    assert "<QuerySet []>" in manage(data, "shell", "--no-imports", "-c", count).stdout
+
+
+def test_good_lines_are_taken_alone_when_told(data: Path, tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"task_id": "add/1", "mine": RIGHT.format(1), "generation": "prose"},
+        {"task_id": "add/9", "mine": "x"},
+    ]
+    file = upload(tmp_path / "mixed.jsonl", rows)
+    options = ["--benchmark", "add", "--model", "g", "--text-field", "mine", "--wait", "--json"]
+    assert manage(data, "submit", file, *options).returncode == 2
+    done = manage(data, "submit", file, *options, "--good-lines-only")
+    result = json.loads(done.stdout)
+    assert (result["samples"], result["outcomes"]["pass"]) == (1, 1)
+
+
 def test_an_unknown_benchmark_is_told_what_there_is(data: Path, tmp_path: Path) -> None:
     file = upload(tmp_path / "up.jsonl", [])
     done = manage(data, "submit", file, "--benchmark", "nope", "--model", "m")

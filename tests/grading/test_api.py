@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
@@ -97,6 +98,22 @@ def test_a_dry_run_stores_nothing(client: Client) -> None:
     assert answer.status_code == 200
     assert answer.json()["problem_count"] == 1
     assert not Submission.objects.exists()
+
+
+def test_any_format_is_taken_and_may_be_read_otherwise(client: Client) -> None:
+    web_records.benchmark()
+    headers = bearer(web_records.person("rosa"), "submit")
+    rows = [
+        {"question_id": f"Tidepool/{n}", "code_list": ["x", "y"], "mine": "z"} for n in (0, 1, 2)
+    ]
+    data = gzip.compress(json.dumps(rows).encode())
+    assert send(client, data, "&dry_run=true", **headers).json()["samples"] == 6
+    choices = "&text_field=mine&reading=completion"
+    report = send(client, data, f"&dry_run=true{choices}", **headers).json()
+    assert report["detected"]["readings"] == {"completion": 3}
+    assert send(client, data, choices, **headers).status_code == 202
+    assert Submission.objects.get().intake["text_fields"] == {"mine": 3}
+    problem(send(client, data, "&reading=other", **headers), 422)
 
 
 def test_a_bad_file_is_reported_by_line(client: Client) -> None:
