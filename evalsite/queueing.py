@@ -30,7 +30,10 @@ from evalsite import broker, spawn
 
 GRADE_CHUNK = "grading.jobs.grade_chunk"
 GRADE_REFERENCES = "grading.jobs.grade_references"
-FUNCTIONS = frozenset({GRADE_CHUNK, GRADE_REFERENCES})
+REGRADE = "grading.regrade_jobs.regrade"
+FUNCTIONS = frozenset({GRADE_CHUNK, GRADE_REFERENCES, REGRADE})
+# What waits until nothing else does.
+LOW = frozenset({REGRADE})
 
 JOB_TIMEOUT_S = 3600
 FAILURE_TTL_S = 24 * 3600
@@ -121,8 +124,9 @@ def stopping() -> bool:
 
 
 def worker(name: str) -> Worker:
-    """A worker on the grading queue; its connection is its own, with the time-outs it needs."""
-    return Worker([_queue(redis.Redis.from_url(url()))], name=name)
+    """A worker on both queues, the low one last; its connection has the time-outs it needs."""
+    client = redis.Redis.from_url(url())
+    return Worker([_queue(client), _queue(client, low=True)], name=name)
 
 
 def worker_name() -> str:
@@ -157,7 +161,7 @@ def _ring(path: str, ids: tuple[int, ...]) -> None:
     name = path.rpartition(".")[2]
     numbers = "-".join(map(str, ids))
     try:
-        _queue(_client(url())).enqueue_call(
+        _queue(_client(url()), path in LOW).enqueue_call(
             path,
             args=ids,
             job_id=f"{name}-{numbers}-{secrets.token_hex(6)}",
@@ -176,7 +180,7 @@ def queued_ids(path: str) -> set[int]:
     Jobs a worker has taken are not counted: their records are leased, and where a worker was lost
     between the two, counting them would hide that. Raises redis.RedisError, broker.NoBroker.
     """
-    return _first_ids(path, _queue(_client(url())).get_job_ids())
+    return _first_ids(path, _queue(_client(url()), path in LOW).get_job_ids())
 
 
 def running_ids(path: str) -> set[int]:
@@ -184,7 +188,7 @@ def running_ids(path: str) -> set[int]:
 
     Raises redis.RedisError, broker.NoBroker.
     """
-    registry = _queue(_client(url())).started_job_registry
+    registry = _queue(_client(url()), path in LOW).started_job_registry
     return _first_ids(path, registry.get_job_ids(cleanup=False))
 
 
@@ -195,7 +199,8 @@ def _first_ids(path: str, job_ids: list[str]) -> set[int]:
 
 def queue_length() -> int:
     """Jobs that wait for a worker. Raises redis.RedisError, broker.NoBroker."""
-    return int(_queue(_client(url())).count)
+    client = _client(url())
+    return sum(_queue(client, low).count for low in (False, True))
 
 
 def worker_count() -> int:
@@ -216,7 +221,6 @@ def _client(at: str) -> redis.Redis:
     return redis.Redis.from_url(at)
 
 
-def _queue(client: redis.Redis) -> rq.Queue:
-    return rq.Queue(
-        settings.GRADE_QUEUE, connection=client, job_class=Job, serializer=JSONSerializer
-    )
+def _queue(client: redis.Redis, low: bool = False) -> rq.Queue:
+    name = settings.LOW_QUEUE if low else settings.GRADE_QUEUE
+    return rq.Queue(name, connection=client, job_class=Job, serializer=JSONSerializer)

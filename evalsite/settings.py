@@ -113,13 +113,16 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # An outside broker, or the embedded one, whose port is chosen when it starts.
 REDIS_URL = env.text("EVALSITE_REDIS_URL")
 GRADE_QUEUE = "grade"
+# Regrades, which wait for everything else.
+LOW_QUEUE = "regrade"
 RQ_QUEUES = {
-    GRADE_QUEUE: {
+    name: {
         "URL": REDIS_URL or "redis://127.0.0.1:1/0",
         "SERIALIZER": "rq.serializers.JSONSerializer",
         "DEFAULT_TIMEOUT": 3600,
         "DEFAULT_RESULT_TTL": 0,
-    },
+    }
+    for name in (GRADE_QUEUE, LOW_QUEUE)
 }
 RQ = {"JOB_CLASS": "evalsite.queueing.Job", "WORKER_CLASS": "evalsite.queueing.Worker"}
 RQ_SHOW_ADMIN_LINK = False

@@ -16,12 +16,15 @@ from grading.models import (
     AttemptText,
     Benchmark,
     BenchmarkVersion,
+    ChangeLogEntry,
     Chunk,
     CrashGroup,
     Fingerprint,
     Generation,
     GroupEvent,
     LanguageModel,
+    Regrade,
+    RegradeRun,
     Sample,
     Submission,
     Task,
@@ -271,6 +274,29 @@ class GroupEventAdmin(ReadOnlyAdmin):
     list_display = ("group", "kind", "before", "after", "by", "created_at")
     list_select_related = ("group", "by")
     list_filter = ("kind",)
+
+
+@admin.register(Regrade)
+class RegradeAdmin(ReadOnlyAdmin):
+    list_display = ("public_id", "state", "repeats", "asked_by", "decided_by", "created_at")
+    list_filter = ("state",)
+    list_select_related = ("asked_by", "decided_by")
+    search_fields = ("=public_id",)
+
+
+@admin.register(RegradeRun)
+class RegradeRunAdmin(ReadOnlyAdmin):
+    list_display = ("regrade_id", "sample_id", "repeat", "state", "worker", "losses", "applied")
+    list_filter = ("state",)
+    raw_id_fields = ("regrade", "sample", "task", "before", "attempt")
+    search_fields = ("=regrade__public_id",)
+    show_full_result_count = False
+
+
+@admin.register(ChangeLogEntry)
+class ChangeLogEntryAdmin(ReadOnlyAdmin):
+    list_display = ("version", "what", "by", "created_at")
+    list_select_related = ("version__benchmark", "by")
 
 
 def _under(relation: str, names: tuple[str, ...]) -> list[str]:

@@ -25,6 +25,7 @@ from grading.engine.program import Program, build_program
 from grading.engine.sandbox import Sandbox
 from grading.engine.task import Format, Generation, Task
 from grading.models import Sample
+from grading.models import Task as TaskRow
 
 CANARY_S = 10.0
 # Monotonic time of the last check that went well, in memory that a worker shares with its horses.
@@ -85,14 +86,15 @@ def prepare(sample_ids: Iterable[int]) -> dict[int, Prepared]:
     """Read samples and build their programs, in the order of the ids; one query."""
     ids = list(sample_ids)
     samples = Sample.objects.select_related("generation", "task__version__benchmark").in_bulk(ids)
-    return {pk: _prepared(samples[pk]) for pk in ids}
+    return {pk: prepared(samples[pk], samples[pk].task) for pk in ids}
 
 
-def _prepared(sample: Sample) -> Prepared:
-    task = engine_task(sample.task)
+def prepared(sample: Sample, row: TaskRow) -> Prepared:
+    """A sample's program as it runs against a task: its own, or that of another version."""
+    task = engine_task(row)
     stored = sample.generation
     program = build_program(task, Generation(stored.text, Format(stored.format)))
-    key = verdict_cache.run_key(sample.task_id, task, program.text, sandbox())
+    key = verdict_cache.run_key(row.pk, task, program.text, sandbox())
     return Prepared(task, program, key)
 
 

@@ -16,18 +16,22 @@ from grading.engine.outcome import Outcome
 from grading.engine.task import Kind
 from grading.fields import HostileJSONField
 from grading.public_ids import public_id
+from grading.regrade_models import ChangeLogEntry, Regrade, RegradeRun
 
 __all__ = [
     "Attempt",
     "AttemptText",
     "Benchmark",
     "BenchmarkVersion",
+    "ChangeLogEntry",
     "Chunk",
     "CrashGroup",
     "Fingerprint",
     "Generation",
     "GroupEvent",
     "LanguageModel",
+    "Regrade",
+    "RegradeRun",
     "Sample",
     "Submission",
     "Task",

@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from evalsite import broker, queueing
-from grading import chunks, references
+from grading import chunks, references, regrade_runs
 from grading.intake import staging
 from grading.models import Chunk, Sample, Submission
 
@@ -49,6 +49,7 @@ class Swept:
 def sweep_once() -> Swept:
     """Repair everything there is to repair once, and remove staged files nobody queued."""
     staging.expire()
+    regrade_runs.recover()
     return Swept(_recover(), _adopt(), _ring_missing(), _close())
 
 
@@ -82,7 +83,8 @@ def _ring_missing() -> int:
     ids = set(queued.values_list("pk", flat=True))
     try:
         missing = ids - queueing.queued_ids(queueing.GRADE_CHUNK) if ids else ids
-        return rung + sum(chunks.ring(pk) for pk in sorted(missing)) + references.ring_missing()
+        rung += sum(chunks.ring(pk) for pk in sorted(missing))
+        return rung + references.ring_missing() + regrade_runs.ring_missing()
     except (redis.RedisError, broker.NoBroker) as problem:
         log.warning("the broker does not answer: %s", problem)
         return rung

@@ -65,14 +65,29 @@ def repeat(lease: chunks.Lease, repeats: Mapping[int, Repeat]) -> set[int]:
     return {sample.pk for sample in samples}
 
 
-def _copy(sample: Sample, run: Attempt, number: int, worker: str) -> Attempt:
-    copied = {
-        field.attname: getattr(run, field.attname)
-        for field in Attempt._meta.concrete_fields
+def copy_of(run: Attempt, sample: Sample) -> Attempt:
+    """Store a run with its text as the first attempt of a sample taken over from elsewhere.
+
+    It names the run; when and by whom that was made stays. Call it in a transaction.
+    """
+    place = {"sample_id": sample.pk, "number": 1, "repeats_id": run.repeats_id or run.pk}
+    attempt = Attempt.objects.create(**_facts_of(run) | place)
+    AttemptText.objects.create(**_facts_of(run.text) | {"attempt": attempt})
+    return attempt
+
+
+def _facts_of(row: Attempt | AttemptText) -> dict[str, Any]:
+    """All fields of a record but its key, by column."""
+    return {
+        field.attname: getattr(row, field.attname)
+        for field in row._meta.concrete_fields
         if not field.primary_key
     }
+
+
+def _copy(sample: Sample, run: Attempt, number: int, worker: str) -> Attempt:
     return Attempt(
-        **copied
+        **_facts_of(run)
         | {
             "sample_id": sample.pk,
             "number": number,
@@ -85,12 +100,8 @@ def _copy(sample: Sample, run: Attempt, number: int, worker: str) -> Attempt:
 
 
 def _text_copy(attempt: Attempt, repeated: Repeat) -> AttemptText:
-    copied = {
-        field.attname: getattr(repeated.run.text, field.attname)
-        for field in AttemptText._meta.concrete_fields
-        if not field.primary_key
-    }
-    return AttemptText(**copied | {"attempt": attempt, "extraction": asdict(repeated.extraction)})
+    own = {"attempt": attempt, "extraction": asdict(repeated.extraction)}
+    return AttemptText(**_facts_of(repeated.run.text) | own)
 
 
 def _decide(sample: Sample, attempt: Attempt) -> None:
@@ -199,9 +210,19 @@ def _kind(sample: Sample) -> str:
     return Attempt.Kind.RETRY if sample.losses else Attempt.Kind.FIRST
 
 
-def _store_attempt(sample: Sample, verdict: Verdict, worker: str, run_key: str) -> Attempt:
+def store_shadow(sample: Sample, verdict: Verdict, worker: str, run_key: str) -> Attempt:
+    """Store the verdict of a regrade beside the sample's own, which it does not touch.
+
+    Call it in a transaction that holds the sample.
+    """
+    return _store_attempt(sample, verdict, worker, run_key, Attempt.Kind.REGRADE)
+
+
+def _store_attempt(
+    sample: Sample, verdict: Verdict, worker: str, run_key: str, kind: str = ""
+) -> Attempt:
     attempt = Attempt.objects.create(
-        **_place(sample),
+        **_place(sample) | ({"kind": kind} if kind else {}),
         run_key=run_key,
         outcome=verdict.outcome.value,
         passed=verdict.passed,

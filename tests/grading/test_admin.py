@@ -11,10 +11,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from grading import regrades
 from grading.models import (
     Attempt,
     Benchmark,
     BenchmarkVersion,
+    ChangeLogEntry,
     CrashGroup,
     GroupEvent,
     Sample,
@@ -63,6 +65,8 @@ def test_lists_read_no_large_text_and_do_not_grow(client: Client, ada: Any, name
 def test_every_record_has_a_page(client: Client, ada: Any, name: str) -> None:
     web_records.submission(web_records.benchmark(), ada, text="\ud800\0<script>")
     GroupEvent.objects.create(group=CrashGroup.objects.all()[0], kind="note", note="<script>")
+    regrade = regrades.ask(regrades.Selection(benchmark="tidepool"), "<script>", ada)
+    ChangeLogEntry.objects.create(version=regrade.runs.all()[0].task.version, what="<script>")
     first = apps.get_model("grading", name).objects.first()
     url = reverse(f"admin:grading_{name}_change", args=[first.pk])
     answer = client.get(url)
