@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from agreement.sets import Case
 
 from grading.engine.grade import grade
 from grading.engine.sandbox import Sandbox
-
-_sandbox: Sandbox
+from grading.engine.spread import spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +42,17 @@ class Result:
 
 
 def grade_all(
-    cases: Iterable[Case], workers: int, timeout_s: float | None = None
+    cases: Sequence[Case], workers: int, timeout_s: float | None = None
 ) -> Iterator[Result]:
     """Results in the order of the cases; PlatformError where the sandbox does not work."""
-    global _sandbox
-    _sandbox = Sandbox("agreement")
-    _sandbox.ensure()
-    jobs = ((case, timeout_s) for case in cases)
-    with multiprocessing.get_context("fork").Pool(workers) as pool:
-        yield from pool.imap(_grade, jobs, chunksize=4)
+    sandbox = Sandbox("agreement")
+    sandbox.ensure()
+    yield from spread(partial(_grade, timeout_s), cases, sandbox, workers)
 
 
-def _grade(job: tuple[Case, float | None]) -> Result:
-    case, timeout_s = job
+def _grade(timeout_s: float | None, case: Case, sandbox: Sandbox) -> Result:
     task = case.task if timeout_s is None else replace(case.task, timeout_s=timeout_s)
-    verdict = grade(task, case.generation, _sandbox)
+    verdict = grade(task, case.generation, sandbox)
     held = tuple(target.true for target in verdict.targets)
     return Result(
         verdict.outcome.value,
