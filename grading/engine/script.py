@@ -4,8 +4,8 @@ It never holds the expected output: the host compares. Descriptor 0 is a file th
 descriptor 1 the capture pipe. The interpreter ends as it does after any script: threads are
 waited for, ``atexit`` functions run, streams are flushed, and the exit status is the program's.
 
-Frames from the host: ``L`` load, ``I`` input, ``G`` go and end. Frames to the host: ``U`` up,
-``X`` the program's text has been executed. Written for Python 3.8.
+Frames from the host: ``L`` load, ``I`` input, ``G`` go on. Frames to the host: ``U`` up, ``R``
+ready, ``X`` the program's text has been executed. Written for Python 3.8.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class Script:
         self.first = sys.modules[MODULE_NAME]
         self.module = loading.new_module(MODULE_NAME, order["code"], self.policy.guarded_import)
         self.names_given = self.module.__dict__["__builtins__"]
+        self.send(b"R", None)
+        framing.read_frame(self.source)
         failure = self.execute(order["code"])
         if posix.getpid() == self.pid:
             self.report(failure)

@@ -1,6 +1,7 @@
 """One run of a program that reads standard input: a process, its input, what it printed.
 
-The process speaks a frame when it is up, and one when the program's text has been executed; what
+The process speaks a frame when it is up and one when its input is in place; what goes wrong until
+then is the platform's failure. It speaks another when the program's text has been executed; what
 that one says is for the reader of a failure. Whether the program ended well is told by the
 kernel: it ended by itself, with status 0. Only what it printed until then counts; processes that
 it left behind are killed.
@@ -66,15 +67,17 @@ def run(
     """Run ``code`` with the text ``given`` on standard input.
 
     ``tick`` is called about once a second while waiting. Raises PlatformError when the process
-    does not come up.
+    does not come up, or cannot take the input.
     """
     boot = ["-c", runtime.BOOT]
     with sandbox.start(boot, allow_processes=limits.allow_processes, tick=tick) as child:
         session = _Session(child, limits, tick)
         session.send_image(sandbox)
-        session.await_start()
-        started = time.monotonic()
+        session.await_frame(b"U")
         session.give(code, given, denied, sandbox.rlimits(limits))
+        session.await_frame(b"R")
+        session.start_clock()
+        started = time.monotonic()
         try:
             session.await_end()
         except Ended as ended:
@@ -114,18 +117,21 @@ class _Session:
         greeting = runtime.greeting(runtime.SCRIPT, sandbox.python_version, plan)
         self.pipes.send(self.end, greeting)
 
-    def await_start(self) -> None:
-        """It is up, before it gets a byte that is not ours; PlatformError if not."""
+    def await_frame(self, kind: bytes) -> None:
+        """One of the frames before the program runs; PlatformError for anything else."""
         try:
             while (frame := self.end.frame()) is None and not self.end.closed:
                 self.pipes.wait(self.watch.wait_s())
         except Ended as ended:
             raise self.not_started(type(ended).__name__.lower()) from ended
-        if frame is None or frame[0] != b"U":
+        if frame is None or frame[0] != kind:
             raise self.not_started("ended")
+
+    def start_clock(self) -> None:
         # Waiting for a core while starting is not the program's.
         self.start_wait_s = self.child.usage().wait_s or 0.0
         self.watch.deadline = time.monotonic() + self.limits.timeout_s
+        self.send(b"G", b"")
 
     def not_started(self, why: str) -> PlatformError:
         return PlatformError(f"the cell did not start ({why}): {self.result.stderr.text()}")

@@ -12,7 +12,7 @@ from grading.engine.cases import grade_case, read_cases
 from grading.engine.grade import grade
 from grading.engine.outcome import Outcome, PlatformError
 from grading.engine.sandbox import Sandbox
-from grading.engine.task import Format, Generation, Task
+from grading.engine.task import Exchange, Format, Generation, Kind, Task
 
 VERSIONS = ("3.8", "3.9", "3.10", "3.12", "3.13")
 pytestmark = pytest.mark.sandbox
@@ -50,6 +50,18 @@ def test_a_program_may_recurse_deeply(other: Sandbox) -> None:
     )
     verdict = grade(Task(("f(50000) == 50000",)), Generation(program), other)
     assert verdict.outcome is Outcome.PASS, verdict.detail
+
+
+def test_a_program_may_read_standard_input(other: Sandbox) -> None:
+    program = (
+        "import os, sys\nsys.setrecursionlimit(60000)\n"
+        "def f(n):\n    return 0 if n == 0 else 2 + f(n - 1)\n"
+        "n = int(input())\nassert sys.stdin.read() == 'x'\nprint(f(n))\nexit()"
+    )
+    exchanges = (Exchange("3\nx", "6"), Exchange("20000\nx", "40000"), Exchange("x", "1"))
+    verdict = grade(Task(exchanges, kind=Kind.STDIO), Generation(program), other)
+    assert [target.true for target in verdict.targets] == [True, True, False], verdict.detail
+    assert verdict.failure and verdict.failure.exception == "ValueError"
 
 
 @pytest.mark.slow

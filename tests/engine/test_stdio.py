@@ -9,7 +9,7 @@ import pytest
 
 from grading.engine import exchanges, script_run
 from grading.engine.grade import grade
-from grading.engine.limits import OUTPUT_BYTES, Limits
+from grading.engine.limits import OUTPUT_BYTES, WORK_BYTES, Limits
 from grading.engine.outcome import Label, Outcome, PlatformError, Trick, Verdict
 from grading.engine.program import build_program
 from grading.engine.run import Timeout
@@ -396,6 +396,13 @@ def test_a_cell_that_does_not_start_is_the_platforms_failure(
     monkeypatch.setattr("grading.engine.runtime.BOOT", "raise SystemExit('broken')")
     with pytest.raises(PlatformError, match="did not start"):
         run(sandbox, "print(1)")
+
+
+def test_an_input_that_finds_no_room_is_the_platforms_failure(sandbox: Sandbox) -> None:
+    if sandbox.tier == "rlimit":
+        pytest.skip("this tier's work directory is the host's")
+    with pytest.raises(PlatformError, match="No space left"):
+        run(sandbox, "print(1)", Exchange("x" * (WORK_BYTES + 1), "1"))
 
 
 def test_a_tick_comes_about_every_second(sandbox: Sandbox) -> None:
