@@ -14,6 +14,8 @@ from grading.fields import plain
 from grading.models import BenchmarkVersion
 
 RENEW_S = 3.0
+# A job is ended at `queueing.JOB_TIMEOUT_S`; a sample with many exchanges may take minutes.
+BUDGET_S = queueing.JOB_TIMEOUT_S / 2
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +26,7 @@ def grade_chunk(chunk_id: int) -> None:
     Samples whose verdict is known from an equal run come first, all together.
 
     Does nothing when the chunk is not there to be taken. Ends early, with the rest back in the
-    queue, when the worker is asked to stop.
+    queue, when the worker is asked to stop or ``BUDGET_S`` seconds have passed.
     """
     lease = chunks.take(chunk_id, queueing.worker_name())
     if lease is None:
@@ -54,8 +56,9 @@ def _grade_queued(lease: chunks.Lease) -> int:
     prepared = grader.prepare(chunks.queued_samples(lease))
     repeated = _repeat_known(lease, prepared)
     graded = len(repeated)
+    deadline = time.monotonic() + BUDGET_S
     for sample_id, one in prepared.items():
-        if queueing.stopping():
+        if queueing.stopping() or (graded and time.monotonic() > deadline):
             break
         graded += sample_id not in repeated and _grade_sample(lease, sample_id, one)
     return graded

@@ -137,6 +137,19 @@ def test_a_worker_that_is_asked_to_stop_puts_the_rest_back(
 
 
 @pytest.mark.broker
+def test_a_job_ends_long_before_its_time_and_the_rest_follows(
+    client: redis.Redis, use_grade: Callable[[Grade], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "BUDGET_S", -1.0)
+    use_grade(passing)
+    submission = stored_submission(tasks=1, per_task=3, per_chunk=3)
+    chunks.start(submission)
+    work()
+    assert Attempt.objects.count() == 3
+    assert (submission.chunks.get().tries, submission.chunks.get().state) == (3, "done")
+
+
+@pytest.mark.broker
 def test_a_horse_dies_with_its_worker_and_the_sample_gets_a_second_try(
     client: redis.Redis, use_grade: Callable[[Grade], None]
 ) -> None:
