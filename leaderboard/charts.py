@@ -121,7 +121,7 @@ def task_strip(fractions: Sequence[float | None]) -> SafeString:
         "",
         '<rect class="h{}" x="{}%" width="{}%" height="100%"/>',
         [
-            (_level(value), _at(i * width), _at(width))
+            (level(value), _at(i * width), _at(width))
             for i, value in enumerate(fractions)
             if value is not None
         ],
@@ -136,7 +136,7 @@ def task_strip(fractions: Sequence[float | None]) -> SafeString:
     return format_html('<svg class="tasks" role="img" aria-label="{}">{}</svg>', label, cells)
 
 
-def _level(fraction: float) -> int:
+def level(fraction: float) -> int:
     """0 only for none of it, 5 only for all of it."""
     return LEVELS if fraction == 1 else math.ceil(fraction * (LEVELS - 1))
 

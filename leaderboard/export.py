@@ -9,6 +9,8 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
+from django.http import HttpResponse
+
 from grading.engine.outcome import Outcome
 from grading.templatetags.figures import percent_text
 from leaderboard.conditions import LABELS, conditions
@@ -81,7 +83,7 @@ def to_csv(board: Board) -> str:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for row in (*board.ranked, *board.unranked):
-        writer.writerow([_cell(read(row)) for read in COLUMNS.values()])
+        writer.writerow([cell_text(read(row)) for read in COLUMNS.values()])
     return text.getvalue()
 
 
@@ -146,7 +148,16 @@ FORMATS: dict[str, tuple[str, Callable[[Board], str]]] = {
 }
 
 
-def _cell(value: Any) -> Any:
+def attachment(text: str, content_type: str, file_name: str) -> HttpResponse:
+    return HttpResponse(
+        text,
+        content_type=f"{content_type}; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
+    )
+
+
+def cell_text(value: Any) -> Any:
+    """For a CSV file: never a formula."""
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and value.startswith(FORMULA_STARTS):

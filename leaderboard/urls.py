@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from leaderboard import comparison_views, views
+from leaderboard import comparison_views, heatmap_views, views
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -10,6 +10,8 @@ urlpatterns = [
     path("b/<slug:slug>/v<int:number>/", views.board, name="board_version"),
     path("b/<slug:slug>/v<int:number>/s<int:snapshot>/", views.board, name="board_snapshot"),
     path("b/<slug:slug>/v<int:number>/changes/", views.changes, name="board_changes"),
+    path("b/<slug:slug>/heatmap/", heatmap_views.page, name="heatmap"),
+    path("b/<slug:slug>/v<int:number>/heatmap/", heatmap_views.page, name="heatmap_version"),
     path("compare/", comparison_views.start, name="compare_start"),
     path("b/<slug:slug>/compare/", comparison_views.page, name="compare"),
     # Not a slug: a model's name may have no ASCII letter.

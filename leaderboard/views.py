@@ -18,7 +18,7 @@ from grading.permissions import version_or_404, visible_versions
 from leaderboard import cards, overview, queries
 from leaderboard.charts import axis_for
 from leaderboard.conditions import LABELS
-from leaderboard.export import FORMATS
+from leaderboard.export import FORMATS, attachment
 from leaderboard.figures import KS
 from leaderboard.models import Snapshot
 from leaderboard.ranking import LEAST_TASKS
@@ -145,12 +145,7 @@ def _export(name: str, shown: queries.Board) -> HttpResponse:
     if name not in FORMATS:
         raise Http404(f"no format {name!r}: {', '.join(FORMATS)} are offered")
     content_type, write = FORMATS[name]
-    file_name = f"{shown.slug}-v{shown.version}.{name}"
-    return HttpResponse(
-        write(shown),
-        content_type=f"{content_type}; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
-    )
+    return attachment(write(shown), content_type, f"{shown.slug}-v{shown.version}.{name}")
 
 
 @require_safe

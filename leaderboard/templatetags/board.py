@@ -26,6 +26,18 @@ register.filter("signed_points", signed)
 register.filter("p_text", p_text)
 
 
+@register.filter
+def shade(value: float) -> int:
+    """Level 0..5 of a score 0..1 on the scale of one hue."""
+    return charts.level(value)
+
+
+@register.filter
+def percent_whole(value: float) -> str:
+    """Without a decimal, yet 0 only for none and 100 only for all."""
+    return str(min(max(round(100 * value), int(value > 0)), 100 - int(value < 1)))
+
+
 @register.simple_tag
 def axis_header(axis: charts.Axis) -> SafeString:
     return charts.axis_header(axis)

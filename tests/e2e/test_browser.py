@@ -55,6 +55,7 @@ class Site:
             "/b/tidepool/?columns=settings&without=Tidepool-1": 200,
             "/b/tidepool/v1/s1/": 200,
             "/b/tidepool/v1/changes/": 200,
+            "/b/tidepool/heatmap/": 200,
             "/b/tidepool/compare/": 200,
             "/b/tidepool/tasks/": 200,
             "/b/tidepool/tasks/Tidepool-0/": 200,
@@ -141,6 +142,21 @@ def test_every_staff_page_is_clean(
     with visiting(browser, live_server.url, scheme, width) as visitor:
         visitor.sign_in("sam", web_records.PASSWORD)
         assert _problems(visitor, site.staff_pages(), scheme, width) == []
+
+
+def test_the_heatmap_is_read_by_keyboard(browser: Any, live_server: Any, site: Site) -> None:
+    with visiting(browser, live_server.url) as visitor:
+        visitor.go("/b/tidepool/heatmap/?columns=number")
+        heat, readout = visitor.page.locator("#hm"), visitor.page.locator("#hm-readout output")
+        heat.focus()
+        readout.get_by_text("Tidepool/0", exact=False).wait_for()
+        heat.press("ArrowRight")
+        readout.get_by_text("Tidepool/1", exact=False).wait_for()
+        heat.press("End")
+        readout.get_by_text("Tidepool/5", exact=False).wait_for()
+        assert visitor.problems() == []
+        heat.press("Enter")
+        visitor.page.wait_for_url("**/samples/?task=Tidepool-5")
 
 
 def _problems(visitor: Any, pages: dict[str, int], scheme: str, width: int) -> list[str]:
