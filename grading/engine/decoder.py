@@ -141,10 +141,9 @@ _FILLERS: dict[str, tuple[int, Callable[[Any], Any], Callable[[Any, list[Any]], 
 
 
 def _float_value(parts: list[Any]) -> float:
-    if parts[0] == "math.nan":
-        import math
-
-        return math.nan
+    if parts[0] in ("math.nan", "numpy.nan"):
+        nan: float = arrays.loaded(parts[0].partition(".")[0]).nan
+        return nan
     return float(parts[0])
 
 

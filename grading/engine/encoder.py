@@ -168,8 +168,10 @@ def _float_node(encoder: Encoder, value: Any) -> Any:
         return plain
     if plain == plain:
         return ["float", "inf" if plain > 0 else "-inf"]
-    math = sys.modules.get("math")
-    return ["float", "math.nan" if math and value is getattr(math, "nan", None) else "nan"]
+    for module in ("math", "numpy"):
+        if value is getattr(sys.modules.get(module), "nan", None):
+            return ["float", module + ".nan"]
+    return ["float", "nan"]
 
 
 def _complex_node(encoder: Encoder, value: Any) -> Any:

@@ -27,7 +27,7 @@ from grading.engine import framing, inside
 from grading.engine.encoder import Encoder
 from grading.engine.in_place import Diverged
 from grading.engine.remote import Peer
-from grading.engine.stand_ins import Remote, RemoteFunction
+from grading.engine.stand_ins import DataWithClass, Remote, RemoteFunction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +108,11 @@ class Namespace(dict):
         if name in self.entry or self.program_names.get(name) == "f":
             return True
         return isinstance(dict.get(self, name), RemoteFunction)
+
+    def is_of_setup(self, name: str) -> bool:
+        """Whether set-up code bound the name, and not to something of the program."""
+        bound = name not in self.entry and name in self
+        return bound and not isinstance(dict.__getitem__(self, name), (Remote, DataWithClass))
 
 
 class Discarded:
@@ -342,7 +347,7 @@ class Judge:
                 exec(target.code, self.space)
                 return True
             value = eval(target.code, self.space)
-            asserted = target.asserting and not self.space.is_remote(target.asserting)
+            asserted = self.space.is_of_setup(target.asserting)
             if value or (value is None and asserted):
                 return True
             self.detail = "false" + self.last_call()

@@ -205,6 +205,21 @@ def test_no_forged_array_passes(scientific: Sandbox, program: str) -> None:
     assert verdict.outcome == "assertion_fail", verdict.detail
 
 
+def test_an_assertion_of_the_program_s_own_is_no_assertion(scientific: Sandbox) -> None:
+    program = """
+        class Testing:
+            def assert_array_equal(self, *args): return None
+        class np: testing = Testing()
+        def assert_close(*args): return None
+        def f(x): return 0
+    """
+    targets = ("np.testing.assert_array_equal(f(1), 1)", "assert_close(f(1), 1)")
+    verdict = run(scientific, program, *targets, setup="close = assert_close")
+    assert [target.true for target in verdict.targets] == [False, False]
+    verdict = run(scientific, program, "assert_same(f(1), 1)", setup="assert_same = assert_close")
+    assert not verdict.targets[0].true
+
+
 FRAME_TARGETS = (
     "pd.testing.assert_frame_equal(f(2), pd.DataFrame({'x': [1, 2]}))",
     "f(2).equals(pd.DataFrame({'x': [1, 2]}))",

@@ -127,7 +127,12 @@ def test_types_inside_containers_and_shared_arrays() -> None:
     assert type(back["n"]) is np.int64
 
 
-def test_an_object_array_may_hold_itself() -> None:
+def test_the_nan_of_numpy_arrives_as_itself() -> None:
+    assert travel({"mean": np.nan}) == {"mean": np.nan}
+    assert travel({"mean": float("nan")}) != {"mean": np.nan}
+
+
+def test_an_object_array_that_holds_itself_is_refused() -> None:
     array = np.empty(1, dtype=object)
     array[0] = array
     with pytest.raises(framing.WireError):
