@@ -89,12 +89,18 @@ class Mounts:
         self.kernel = kernel
 
     def arrange(
-        self, covered: list[str], shown: list[str], written: list[str], scratch: list[Any]
+        self,
+        covered: list[str],
+        shown: list[str],
+        written: list[str],
+        scratch: list[Any],
+        links: list[Any],
     ) -> None:
         """Empty directories over ``covered``, but for what is ``shown`` or ``written``.
 
         All is read-only then but ``written`` and the ``scratch`` ones, pairs of a path and
-        its size in bytes, which end with the process.
+        its size in bytes, which end with the process. ``links`` are pairs of a path in a covered
+        directory and what it leads to.
         """
         kept = [(path, descriptor(path)) for path in shown + written]
         for path in covered:
@@ -104,6 +110,8 @@ class Mounts:
             self.mount(descriptor_name(handle).encode(), path, b"", _MS_BIND | _MS_REC)
         for path, _ in scratch:
             os.makedirs(path, exist_ok=True)
+        for path, goal in links:
+            os.symlink(goal, path)
         self.proc()
         self.set_read_only("/", True)
         for path in written:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
 from pathlib import Path
 
 import pytest
+
+from grading.engine.records import read_tasks
+from grading.engine.task import Kind
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("evalsite", "grading", "leaderboard")
@@ -40,3 +45,11 @@ def test_the_readme_names_only_make_targets_that_exist() -> None:
     named = set(re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
     assert {"demo", "test"} <= named
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
+
+
+def test_the_task_records_that_are_shown_are_valid() -> None:
+    text = (ROOT / "docs/tasks.md").read_text()
+    blocks = re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    read = read_tasks(io.BytesIO(json.dumps([json.loads(block) for block in blocks]).encode()))
+    assert read.problems.kept == read.warnings.kept == []
+    assert {record.kind for record in read.records} == set(Kind)

@@ -50,6 +50,7 @@ READING = {
     "sys.stdin": "import sys\nprint([line.removesuffix('\\n') for line in sys.stdin])",
     "readlines": "import sys\nprint([line.strip('\\n') for line in sys.stdin.readlines()])",
     "open(0)": "print(open(0, newline='\\n').read().split('\\n'))",
+    "/dev/stdin": "print(open('/dev/stdin', newline='\\n').read().split('\\n'))",
     "buffer": "import sys\nprint(sys.stdin.buffer.read().decode().split('\\n'))",
     "buffer.readline": (
         "import sys\nline = iter(sys.stdin.buffer.readline, b'')\n"

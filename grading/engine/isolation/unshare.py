@@ -20,6 +20,10 @@ TOOL = "unshare"
 KEEP_USER = "--map-current-user"
 AS_ROOT = "--map-root-user"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+# As bwrap makes them, and every Linux has them.
+LINKS = [
+    [f"/dev/{name}", f"/proc/self/fd/{fd}"] for fd, name in enumerate(("stdin", "stdout", "stderr"))
+]
 # What of the host's root stays in sight; /proc is replaced.
 _SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "proc")
 
@@ -62,6 +66,7 @@ def mounts(view: View, scratch: str | None) -> dict[str, Any]:
         "shown": [path for path in shown if os.path.exists(path)],
         "written": [view.workdir] if view.workdir else [],
         "scratch": [[path, WORK_BYTES] for path in ("/dev/shm", scratch) if path],
+        "links": LINKS,
     }
 
 
