@@ -7,6 +7,7 @@ raises `Unreadable`; work and memory are bounded by `grading.intake.caps`.
 from __future__ import annotations
 
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -41,6 +42,11 @@ _LARGE_ARCHIVE = b"PK\x06\x07"
 _LARGE_ARCHIVE_BYTES = 20
 _COMMENT_BYTES = 65_535
 _ENCRYPTED = 0x1
+# What zipfile and zlib raise for archives that are not as they should be.
+_BROKEN_ARCHIVE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError),
+    *(NotImplementedError, RuntimeError, IndexError, KeyError, struct.error),
+)
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -156,7 +162,7 @@ def _archive(stream: BinaryIO) -> Container:
     _refuse_long_list(stream)
     try:
         archive = zipfile.ZipFile(stream)
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as problem:
+    except _BROKEN_ARCHIVE as problem:
         raise Unreadable("broken zip", str(problem)) from None
     infos = [info for info in archive.infolist() if not _is_clutter(info)]
     if len(infos) > caps.MAX_MEMBERS:
@@ -189,7 +195,7 @@ def _refuse_long_list(stream: BinaryIO) -> None:
 def _is_clutter(info: zipfile.ZipInfo) -> bool:
     """Directories, and what macOS adds."""
     *folders, name = info.filename.split("/")
-    return info.is_dir() or "__MACOSX" in folders or name.startswith(".")
+    return not name or "__MACOSX" in folders or name.startswith(".")
 
 
 def _refuse_unfit(info: zipfile.ZipInfo) -> None:
@@ -230,5 +236,5 @@ def _member(archive: zipfile.ZipFile, name: str, meter: Meter) -> Iterator[bytes
                 meter.count(packed, len(chunk))
                 packed = 0
                 yield chunk
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as problem:
+    except _BROKEN_ARCHIVE as problem:
         raise Unreadable("broken zip", f"{ascii(name)[:80]}: {problem}") from None
