@@ -46,7 +46,8 @@ MATCHES = [
 class SubmissionForm(forms.Form):
     """One upload: the file, what it answers, who wrote it and how.
 
-    ``file`` may be left out where one is staged. The last three fields correct what was detected.
+    ``file`` may be left out where one is staged, ``benchmark`` where the file's tasks tell it. The
+    last three fields correct what was detected.
     """
 
     file = forms.FileField(
@@ -56,9 +57,7 @@ class SubmissionForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": ACCEPTED_FILES}),
     )
     benchmark = VersionField(
-        queryset=BenchmarkVersion.objects.none(),
-        empty_label=None,
-        error_messages={"required": "Choose a benchmark."},
+        queryset=BenchmarkVersion.objects.none(), required=False, empty_label="as detected"
     )
     model = forms.CharField(
         label="Language model",
@@ -104,9 +103,18 @@ class SubmissionForm(forms.Form):
         self.offer_fields(())
         field: Any = self.fields["benchmark"]
         field.queryset = newest_versions(viewer)
-        field.initial = field.queryset.filter(
-            benchmark__slug=self.initial.pop("benchmark", None) or ""
-        ).first()
+        wanted = self.initial.pop("benchmark", None)
+        offered = list(field.queryset)
+        named = [one for one in offered if one.benchmark.slug == wanted or len(offered) == 1]
+        field.initial = next(iter(named), None)
+
+    def choose(self, version: BenchmarkVersion) -> None:
+        """Show ``version`` as the chosen one, whoever chose it."""
+        self.cleaned_data["benchmark"] = version
+        data: Any = self.data
+        changed = data.copy()
+        changed["benchmark"] = str(version.pk)
+        self.data = changed
 
     def offer_fields(self, names: Iterable[str]) -> None:
         """Text fields to choose from, with the one chosen now."""

@@ -19,8 +19,9 @@ from django.http import (
 from django.shortcuts import redirect, render
 
 from grading import benchmarks, grader, uploads
-from grading.forms import SubmissionForm
+from grading.forms import SubmissionForm, newest_versions
 from grading.intake import caps, staging
+from grading.intake.benchmark_guess import guess
 from grading.intake.downloads import errors_csv
 from grading.intake.report import UploadReport, problems
 from grading.intake.staging import Staged
@@ -33,6 +34,7 @@ REFUSED = 422
 TOO_LARGE = 413
 CLOSED = 503
 NO_FILE = "Choose a file."
+NO_BENCHMARK = "No benchmark has the tasks that this file names: choose one."
 FILE_GONE = "The file is no longer kept: choose it again."
 
 
@@ -59,7 +61,7 @@ def submit(request: HttpRequest) -> HttpResponse:
         return _page(request, SubmissionForm(request.user, initial=initial))
     form = SubmissionForm(request.user, request.POST, request.FILES)
     staged = _staged(request, form)
-    if not form.is_valid() or staged is None:
+    if not form.is_valid() or staged is None or not _has_benchmark(request, form, staged):
         return _page(request, form, staged, status=REFUSED)
     good_lines_only = bool(request.POST.get("good_lines_only"))
     if good_lines_only or request.POST.get("do") == "queue":
@@ -81,6 +83,19 @@ def _staged(request: HttpRequest, form: SubmissionForm) -> Staged | None:
     if kept is None:
         form.add_error("file", FILE_GONE if token else NO_FILE)
     return kept
+
+
+def _has_benchmark(request: HttpRequest, form: SubmissionForm, staged: Staged) -> bool:
+    """The one chosen, the only one, or the one whose tasks the file names; else a field error."""
+    if form.cleaned_data["benchmark"] is None:
+        offered = list(newest_versions(request.user))
+        with staged.open() as stream:
+            found = offered[0] if len(offered) == 1 else guess(stream, offered)
+        if found is None:
+            form.add_error("benchmark", NO_BENCHMARK)
+            return False
+        form.choose(found)
+    return True
 
 
 def _report(request: HttpRequest, form: SubmissionForm, staged: Staged) -> HttpResponse:
@@ -143,6 +158,7 @@ def _page(
         "staged": staged,
         "report": shown and shown.report,
         "earlier": shown and shown.earlier,
+        "version": form.cleaned_data["benchmark"] if shown else None,
         "query": _query(form) if shown else "",
         "model_names": names,
         "max_bytes": caps.MAX_FILE_BYTES,
@@ -194,7 +210,7 @@ def _kept_or_404(request: HttpRequest, token: str) -> tuple[Staged, SubmissionFo
     form = SubmissionForm(request.user, request.GET)
     form.is_valid()  # fields that only queueing needs may be missing
     read_by = {"benchmark", "text_field", "reading", "match"}
-    if staged is None or read_by & form.errors.keys():
+    if staged is None or read_by & form.errors.keys() or not form.cleaned_data["benchmark"]:
         raise Http404
     return staged, form
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from grading.models import Submission
+from grading.models import BenchmarkVersion, Generation, Submission
 from tests.grading import web_records
 
 pytest.importorskip("playwright", reason="needs the package playwright")
@@ -82,6 +82,24 @@ def test_every_report_is_clean(
             found += visitor.problems()
             if directory := os.environ.get("EVALSITE_SCREENSHOTS"):
                 visitor.shoot(Path(directory, f"report-{name}-{width}-{scheme}.png"))
+        assert found == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_page_of_a_run_with_other_verdicts_is_clean(
+    browser: Any, live_server: Any, rosa: Any, scheme: str, width: int
+) -> None:
+    made = web_records.submission(BenchmarkVersion.objects.get(), rosa)
+    Generation.objects.filter(sample__task__position__lt=4).update(peer_passed=True)
+    Generation.objects.filter(sample__task__position=4).update(peer_passed=False)
+    Submission.objects.update(intake={"layout": "JSON Lines", "peer_verdicts": 10})
+    with visiting(browser, live_server.url, scheme, width) as visitor:
+        visitor.go(f"/s/{made.public_id}/")
+        visitor.page.get_by_role("heading", name="Another grader's verdicts").wait_for()
+        found = visitor.problems()
+        if directory := os.environ.get("EVALSITE_SCREENSHOTS"):
+            visitor.shoot(Path(directory, f"agreement-{width}-{scheme}.png"))
         assert found == []
 
 

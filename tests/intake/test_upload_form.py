@@ -36,7 +36,7 @@ def rosa(client: Client) -> Any:
 
 def send(client: Client, content: bytes | None, **fields: Any) -> Any:
     data: dict[str, Any] = {
-        "benchmark": BenchmarkVersion.objects.get().pk,
+        "benchmark": BenchmarkVersion.objects.get(benchmark__slug="tidepool").pk,
         "model": "Quillfish 8B",
         "visibility": "public",
     }
@@ -310,6 +310,38 @@ def test_a_correction_that_does_not_exist_is_a_field_error(
     answer = send(client, every(), **fields)
     assert answer.status_code == 422
     assert b'class="err"' in answer.content
+
+
+def test_the_benchmark_is_told_by_the_tasks_a_file_names(client: Client, rosa: Any) -> None:
+    other = web_records.benchmark("ebb", tasks=5)
+    content = lines([{"task_id": f"ebb_{number}", "code": CODE} for number in range(5)])
+    answer = send(client, content, benchmark="")
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert f'<option value="{other.pk}" selected>' in page
+    assert "<dd>Ebb, version 1</dd>" in page
+    assert f"benchmark={other.pk}" in page
+    queued = send(client, None, staged=token(answer), benchmark="", do="queue")
+    assert queued.status_code == 302
+    assert Submission.objects.get().version == other
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"{}\n", document([[CODE]] * 3)])
+def test_a_benchmark_that_nothing_tells_is_asked_for(
+    client: Client, rosa: Any, content: bytes
+) -> None:
+    web_records.benchmark("ebb")
+    answer = send(client, content, benchmark="")
+    assert answer.status_code == 422
+    assert "No benchmark has the tasks" in answer.content.decode()
+    assert send(client, None, staged=token(answer)).status_code in {200, 422}
+    assert nothing_stored()
+
+
+def test_the_only_benchmark_needs_no_choice(client: Client, rosa: Any) -> None:
+    assert "selected>Tidepool, version 1" in client.get("/submit/").content.decode()
+    answer = send(client, b"{}\n", benchmark="")
+    assert "missing field" in answer.content.decode()
 
 
 def test_previews_show_raw_text_beside_the_program(client: Client, rosa: Any) -> None:
