@@ -30,8 +30,8 @@ class ImportForm(forms.Form):
     file = forms.FileField(
         required=False,
         help_text=(
-            "Task records, or tasks as HumanEval, MBPP, APPS and LiveCodeBench publish them: "
-            ".jsonl or a .json array, packed with gzip or not."
+            "Task records, or tasks as HumanEval, MBPP, APPS, LiveCodeBench, ClassEval and "
+            "BigCodeBench publish them: .jsonl or a .json array, packed with gzip or not."
         ),
         widget=forms.ClearableFileInput(attrs={"accept": ".jsonl,.json,.gz"}),
     )

@@ -23,7 +23,7 @@ _HERE = Path(__file__).resolve().parent
 _VALUES = ("framing", "kinds", "arrays", "tables", "encoder", "decoder")
 CELL = (*_VALUES, "confine", "inside", "denylist", "operations", "loading", "classes", "cell")
 SCRIPT = ("framing", "kinds", "confine", "inside", "denylist", "loading", "script")
-JUDGE = (*_VALUES, "confine", "inside", "in_place", "stand_ins", "remote", "judge")
+JUDGE = (*_VALUES, "confine", "inside", "in_place", "stand_ins", "remote", "targets", "judge")
 WARM_JUDGE = (*JUDGE, "warm")
 
 BOOT = """

