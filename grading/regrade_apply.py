@@ -18,6 +18,7 @@ from grading.models import (
     Regrade,
     RegradeRun,
     Sample,
+    Submission,
     Task,
 )
 from grading.regrade_results import Result, results
@@ -80,6 +81,8 @@ def _replace(wanted: list[Result]) -> None:
         touched[result.submission_id].add(result.task_id)
     for submission_id in sorted(touched):
         verdicts.recompute(submission_id, touched[submission_id])
+    # Boards look anew where a verdict was recorded.
+    Submission.objects.filter(pk__in=touched).update(heartbeat_at=timezone.now())
 
 
 def _write_down(regrade: Regrade, by: User, wanted: list[Result]) -> None:

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from grading.views import (
+    regrades,
     samples,
     sandbox,
     submissions,
@@ -42,4 +43,9 @@ urlpatterns = [
     path("triage/<slug:public_id>/decide/", triage_group.decide, name="triage-group-decide"),
     path("triage/<slug:public_id>/merge/", triage_group.merge, name="triage-merge"),
     path("triage/<slug:public_id>/split/", triage_group.split, name="triage-split"),
+    path("regrades/", regrades.index, name="regrades"),
+    path("regrades/new/", regrades.new, name="regrade-new"),
+    path("regrades/<slug:public_id>/", regrades.regrade, name="regrade"),
+    path("regrades/<slug:public_id>/apply/", regrades.apply, name="regrade-apply"),
+    path("regrades/<slug:public_id>/cancel/", regrades.cancel, name="regrade-cancel"),
 ]

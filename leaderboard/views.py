@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from grading.engine import denylist, limits
 from grading.engine.outcome import GRADER_VERSION, Outcome
-from grading.models import BenchmarkVersion
+from grading.models import BenchmarkVersion, ChangeLogEntry
 from grading.permissions import version_or_404, visible_versions
 from leaderboard import cards, overview, queries
 from leaderboard.charts import axis_for
@@ -34,6 +34,7 @@ SORT_LABELS = {
     "created": "upload date",
 }
 SNAPSHOTS_PER_PAGE = 25
+LOG_LINES = 50
 # Rank, model, score, chart, fraction, solved, n, coverage, outcomes, uploaded.
 FIXED_COLUMNS = 10
 # Rank, model, score, chart, the conditions of the runs, and all of them for narrow screens.
@@ -116,7 +117,12 @@ def changes(request: HttpRequest, slug: str, number: int | None = None) -> HttpR
     version = version_or_404(request.user, slug, "" if number is None else str(number))
     taken = Snapshot.objects.filter(version=version).order_by("-number").defer("policies")
     page = Paginator(taken, SNAPSHOTS_PER_PAGE).get_page(request.GET.get("page"))
-    return render(request, "leaderboard/changes.html", {"version": version, "page_obj": page})
+    context = {
+        "version": version,
+        "page_obj": page,
+        "log": ChangeLogEntry.objects.of_version(version.pk)[:LOG_LINES],
+    }
+    return render(request, "leaderboard/changes.html", context)
 
 
 def _sort_options(shown: queries.Board) -> dict[str, str]:

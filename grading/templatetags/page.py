@@ -57,14 +57,14 @@ def main_nav(context: Context) -> dict[str, Any]:
     request: HttpRequest | None = context.get("request")
     path = request.path if request else ""
     compares = path.startswith("/b/") and path.endswith("/compare/")
-    links = [
+    links: list[tuple[str, str, tuple[str, ...]]] = [
         ("Benchmarks", "home", () if compares else ("/b/", "/m/", "/s/")),
         ("Compare", "compare_start", ("/b/",) if compares else ()),
         ("Submit", "submit", ("/submit/",)),
     ]
     user = getattr(request, "user", None)
     if user is not None and user.is_staff:
-        links.append(("Triage", "triage", ("/triage/",)))
+        links.append(("Triage", "triage", ("/triage/", "/regrades/")))
     if user is not None and user.is_superuser:
         links.append(("Queue", "django_rq:home", ("/admin/queues/",)))
     return {"items": [_item(path, *link) for link in links]}

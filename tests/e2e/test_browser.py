@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 
+from grading import regrade_runs, regrades
+from grading.engine.outcome import Outcome
 from grading.models import BenchmarkVersion, CrashGroup, Submission, Task
 from grading.views.triage_group import TABS
 from leaderboard import snapshots
@@ -45,6 +48,7 @@ class Site:
     live: Submission
     faulty: Submission
     hidden: Submission
+    ready: str
 
     def pages(self) -> dict[str, int]:
         """Path and status of every page that anybody can read."""
@@ -89,6 +93,9 @@ class Site:
             "/triage/": 200,
             "/triage/?q=Nothing": 200,
             "/triage/?state=all&tier=bwrap": 200,
+            "/regrades/": 200,
+            "/regrades/new/": 200,
+            f"/regrades/{self.ready}/": 200,
             "/triage/samples/": 200,
             "/triage/samples/?exception=Nothing": 200,
             **self.group_pages(),
@@ -113,16 +120,28 @@ def site() -> Site:
     def broken(task: Task, index: int) -> Any:
         return web_records.mixed(task, index) if index == 0 else "bwrap: <b>no</b> namespaces"
 
-    web_records.submission(version, rosa, model="Petrel 9B")
+    petrel = web_records.submission(version, rosa, model="Petrel 9B")
     made = Site(
         version,
         web_records.submission(version, rosa, text=HOSTILE),
         web_records.submission(version, rosa, half, model="Gannet 22B"),
         web_records.submission(version, rosa, broken, model="Tern 13B"),
         web_records.submission(hidden, rosa),
+        _regraded(petrel),
     )
     snapshots.take_due()
     return made
+
+
+def _regraded(submission: Submission) -> str:
+    """The id of a regrade whose runs are made: some pass now, one cannot be decided."""
+    sam = User.objects.get(username="sam")
+    chosen = regrades.Selection(submission=submission.public_id)
+    regrade = regrades.ask(chosen, "a target was wrong", sam, repeats=2)
+    while claim := regrade_runs.claim(regrade.pk, "w9-1"):
+        outcome = Outcome.PASS if claim.run.sample.index or claim.run.repeat else Outcome.ERROR
+        assert regrade_runs.record(claim, web_records.verdict(outcome), "")
+    return regrade.public_id
 
 
 @pytest.mark.parametrize("width", WIDTHS)
