@@ -110,7 +110,7 @@ def _facts(ending: Ending) -> tuple[str, str, str, bool]:
     if ending.outcome == "timeout":
         return "timeout", "", "", True
     if ending.outcome == "assertion_fail":
-        return "assertion", ending.exception, "", True
+        return "assertion", _raised(ending), "", True
     if denied := _denied(ending):
         return "denied import", "", denied, False
     if ending.exception:
@@ -121,6 +121,12 @@ def _facts(ending: Ending) -> tuple[str, str, str, bool]:
     if ending.exit_status is not None:
         return f"exit:{ending.exit_status}", "", "", False
     return "ended", "", template(ending.detail.partition(":")[0]), False
+
+
+def _raised(ending: Ending) -> str:
+    """What a call of the program raised; a target that is just false raises in the judge only."""
+    false = ending.exception == "AssertionError" and not ending.frames
+    return "" if false else ending.exception
 
 
 def _denied(ending: Ending) -> str:

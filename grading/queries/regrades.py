@@ -40,7 +40,10 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class SampleLine:
-    """A sample worth a look. ``why``: changed, flaky, failed by the platform or moved."""
+    """A sample worth a look. ``why``: changed, flaky, failed by the platform or moved.
+
+    ``runs``: each with the number of its attempt.
+    """
 
     sample_id: int
     submission: str
@@ -49,8 +52,7 @@ class SampleLine:
     task_slug: str
     index: int
     before: Verdict | None
-    runs: tuple[Verdict, ...]
-    numbers: tuple[int, ...]
+    runs: list[tuple[Verdict, int]]
     why: str
     applicable: bool
 
@@ -134,8 +136,7 @@ def _line(sample: Sample, found: Result, numbers: dict[int, int], carried: bool)
         task_slug=sample.task.slug,
         index=sample.index,
         before=found.before,
-        runs=found.runs,
-        numbers=tuple(numbers[run.attempt_id] for run in found.runs),
+        runs=[(run, numbers[run.attempt_id]) for run in found.runs],
         why=_why(found),
         applicable=found.after is not None and not carried,
     )

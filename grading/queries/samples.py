@@ -13,7 +13,17 @@ from grading import hostile
 from grading.benchmarks import engine_task
 from grading.engine.outcome import Outcome
 from grading.engine.task import BlockPolicy, Preamble, to_json
-from grading.models import Attempt, AttemptText, Benchmark, Generation, Sample, Submission, Task
+from grading.models import (
+    Attempt,
+    AttemptText,
+    Benchmark,
+    BenchmarkVersion,
+    Generation,
+    RegradeRun,
+    Sample,
+    Submission,
+    Task,
+)
 from grading.queries.targets import Stream, TargetLine, target_lines
 
 # Failures of these phases happen before the first target is read, so they cannot tell it. Later a
@@ -64,7 +74,8 @@ class SampleView:
     """One sample with the attempt to be shown; ``attempt`` None while it has none.
 
     ``open`` tells whether targets, output and messages may be shown to this viewer; ``repeats``
-    is the run whose verdict the attempt is, where this viewer may see that one.
+    is the run whose verdict the attempt is, where this viewer may see that one; ``against`` the
+    version whose task it was run against, where that is not the sample's own.
     """
 
     sample: Sample
@@ -77,6 +88,7 @@ class SampleView:
     repeats: OwnRun | None
     history: list[History]
     program: str
+    against: BenchmarkVersion | None
     targets: list[TargetLine]
     streams: list[Stream]
     failure: Failure | None
@@ -131,6 +143,7 @@ def sample_view(
     history = _history(sample)
     text = _attempt_text(sample, attempt_number)
     attempt = text.attempt if text else None
+    against = _other_task(sample, attempt)
     extraction = text.extraction if text else {}
     generation: Generation = sample.generation
     return SampleView(
@@ -144,7 +157,8 @@ def sample_view(
         repeats=_own_run(attempt, visible),
         history=history,
         program=text.program if text else "",
-        targets=target_lines(sample.task, text) if open_ else [],
+        against=against.version if against else None,
+        targets=target_lines(against or sample.task, text) if open_ else [],
         streams=_streams(text) if text and open_ else [],
         failure=_failure(text.failure, open_) if text else None,
         limits=text.limits if text else {},
@@ -156,17 +170,30 @@ def sample_view(
     )
 
 
+# Not the runs against a version that nobody is to see yet.
+_SHOWN = Q(regrade_run=None) | Q(regrade_run__task__version__published=True)
+
+
+def _other_task(sample: Sample, attempt: Attempt | None) -> Task | None:
+    """The task an attempt was run against, if it was regraded for another version."""
+    run: RegradeRun | None = getattr(attempt, "regrade_run", None)
+    return run.task if run is not None and run.task_id != sample.task_id else None
+
+
 def _history(sample: Sample) -> list[History]:
-    attempts = sample.attempts.order_by("number").values_list(
-        "number", "kind", "outcome", "passed", "total", "created_at"
+    attempts = (
+        sample.attempts.filter(_SHOWN)
+        .order_by("number")
+        .values_list("number", "kind", "outcome", "passed", "total", "created_at")
     )
     return [History(*row) for row in attempts]
 
 
 def _attempt_text(sample: Sample, number: int | None) -> AttemptText | None:
-    texts = AttemptText.objects.select_related("attempt")
+    texts = AttemptText.objects.select_related("attempt__regrade_run__task__version")
     if number is not None:
-        return get_object_or_404(texts, attempt__sample=sample, attempt__number=number)
+        shown = sample.attempts.filter(_SHOWN, number=number)
+        return get_object_or_404(texts, attempt__in=shown)
     if sample.current_attempt_id is None:
         return None
     return texts.filter(attempt=sample.current_attempt_id).first()

@@ -127,9 +127,9 @@ def test_upload_watch_board_crash(browser: Any, instance: Instance, tmp_path: Pa
         assert "1.2" in row.inner_text()
         assert visitor.problems() == []
 
-        page.get_by_role("link", name="Crashes").click()
-        page.get_by_role("link", name="RuntimeError").first.click()
-        page.get_by_role("table").get_by_role("link", name="HumanEval/9 · 0").click()
+        page.get_by_role("link", name="Triage").click()
+        page.get_by_role("link", name="RuntimeError: planted").first.click()
+        page.get_by_role("link", name="Open sample").click()
         text = page.inner_text("main")
         assert "planted <b>" in text
         assert "python -m grading.engine --cases HumanEval-9-0.jsonl --out -" in text

@@ -175,6 +175,10 @@ def test_another_end_is_another_group(change: dict[str, Any]) -> None:
 def test_misses_are_told_apart_by_target_and_by_what_was_raised() -> None:
     assert not same(MISS, replace(MISS, target=2))
     assert not same(MISS, replace(MISS, exception="IndexError"))
+    # An assert of the target is not one of the program.
+    assert same(MISS, replace(MISS, exception="AssertionError"))
+    own = replace(MISS, exception="AssertionError", frames=[(2, "add")])
+    assert not same(MISS, own)
     # How a program came to the wrong value is not asked.
     assert same(MISS, replace(MISS, frames=[(9, "helper")], message="anything"))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from grading import regrade_apply, regrade_results, regrade_runs, regrades
 from grading.engine.outcome import Outcome, Verdict
@@ -280,6 +281,23 @@ def test_a_task_put_right_is_graded_for_the_next_version(rosa: Any, sam: Any) ->
     assert ChangeLogEntry.objects.of_version(target.pk).get().what == (
         "2 samples of changed tasks graded anew, the rest taken over from before"
     )
+
+
+def test_a_run_against_another_version_is_shown_with_its_targets(
+    rosa: Any, sam: Any, client: Client
+) -> None:
+    old = web_records.benchmark()
+    made = web_records.submission(old, rosa, wrong)
+    target = next_version(old)
+    target.tasks.filter(position=0).update(targets=["assert longest(['put right'])"])
+    run_all(ask(sam, target=target, benchmark="tidepool"))
+    address = f"/s/{made.public_id}/Tidepool-0/0/"
+    assert "?attempt=2" in client.get(address).content.decode()
+    shown = client.get(f"{address}?attempt=2").content.decode()
+    assert "put right" in shown and "Tidepool version 2" in shown
+    BenchmarkVersion.objects.filter(pk=target.pk).update(published=False)
+    assert "?attempt=2" not in client.get(address).content.decode()
+    assert client.get(f"{address}?attempt=2").status_code == 404
 
 
 def test_what_is_there_is_not_taken_over_twice(rosa: Any, sam: Any) -> None:

@@ -97,6 +97,7 @@ def test_a_ready_regrade_shows_what_would_change(client: Client, sam: Any) -> No
     for part in ("6 of 6 samples would have another verdict", "&lt;b&gt;why", "100.0", "0.0"):
         assert part in shown
     assert shown.count('name="sample"') == 6
+    assert shown.count("?attempt=2") == 6
 
 
 def test_ranks_that_would_move_are_named(client: Client, sam: Any) -> None:
