@@ -14,7 +14,9 @@ from grading.models import Submission
 from grading.permissions import version_or_404, visible_versions
 from grading.templatetags.outcomes import MARKS
 from leaderboard.comparison import OUTCOMES, SHOWN, Comparison, chosen, compare
+from leaderboard.comparison_export import to_json
 from leaderboard.comparison_words import finding
+from leaderboard.export import attachment
 
 TASKS_PER_PAGE = 50
 SHOWN_WORDS = {
@@ -38,11 +40,17 @@ def start(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Models ``?a=`` and ``?b=`` by slug, on the newest version or on ``?version=``."""
+    """Models ``?a=`` and ``?b=`` by slug, on the newest version or on ``?version=``.
+
+    ``?format=json`` gives all of it as data.
+    """
     version = version_or_404(request.user, slug, request.GET.get("version", ""))
     found = compare(version, request.GET.get("a", ""), request.GET.get("b", ""))
     if found is None:
         return render(request, "leaderboard/compare_none.html", {"version": version})
+    if request.GET.get("format") == "json":
+        name = f"{slug}-{found.a.public_id}-{found.b.public_id}.json"
+        return attachment(to_json(found), "application/json", name)
     show = request.GET.get("show", "")
     show = show if show in SHOWN else "different"
     outcomes = _outcome(request, "from"), _outcome(request, "to")

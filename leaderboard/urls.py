@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from leaderboard import comparison_views, heatmap_views, views
+from leaderboard import comparison_views, export_views, heatmap_views, views
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -14,6 +14,9 @@ urlpatterns = [
     path("b/<slug:slug>/v<int:number>/heatmap/", heatmap_views.page, name="heatmap_version"),
     path("compare/", comparison_views.start, name="compare_start"),
     path("b/<slug:slug>/compare/", comparison_views.page, name="compare"),
+    path("b/<slug:slug>/badge/<str:model>.svg", export_views.model_badge, name="badge"),
+    path("s/<slug:public_id>/results.jsonl", export_views.human_eval, name="human-eval-results"),
+    path("s/<slug:public_id>/eval_results.json", export_views.evalplus, name="evalplus-results"),
     # Not a slug: a model's name may have no ASCII letter.
     path("m/<str:slug>/", views.model, name="model"),
     path("method/", views.method, name="method"),
