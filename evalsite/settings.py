@@ -127,7 +127,7 @@ RQ_QUEUES = {
 RQ = {"JOB_CLASS": "evalsite.queueing.Job", "WORKER_CLASS": "evalsite.queueing.Worker"}
 RQ_SHOW_ADMIN_LINK = False
 # Called by the sweep process every round, after it has mended what was lost.
-SWEEP_STEPS = ("leaderboard.snapshots.take_due",)
+SWEEP_STEPS = ("leaderboard.snapshots.take_due", "leaderboard.audit.audit_due")
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

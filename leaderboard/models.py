@@ -75,3 +75,14 @@ class SnapshotTests(models.Model):
 
     def __str__(self) -> str:
         return f"{self.snapshot} pass@{self.score}"
+
+
+class Audit(models.Model):
+    """What the runs of a snapshot say about the tasks themselves."""
+
+    snapshot = models.OneToOneField(Snapshot, on_delete=models.CASCADE, related_name="audit")
+    tasks = models.JSONField(help_text="Findings in the order of the tasks")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    def __str__(self) -> str:
+        return f"{self.snapshot} audit"

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from leaderboard import comparison_views, export_views, heatmap_views, views
+from leaderboard import audit_views, comparison_views, export_views, heatmap_views, views
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -12,6 +12,7 @@ urlpatterns = [
     path("b/<slug:slug>/v<int:number>/changes/", views.changes, name="board_changes"),
     path("b/<slug:slug>/heatmap/", heatmap_views.page, name="heatmap"),
     path("b/<slug:slug>/v<int:number>/heatmap/", heatmap_views.page, name="heatmap_version"),
+    path("b/<slug:slug>/v<int:number>/audit/", audit_views.page, name="audit"),
     path("compare/", comparison_views.start, name="compare_start"),
     path("b/<slug:slug>/compare/", comparison_views.page, name="compare"),
     path("b/<slug:slug>/badge/<str:model>.svg", export_views.model_badge, name="badge"),

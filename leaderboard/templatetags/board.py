@@ -38,6 +38,12 @@ def percent_whole(value: float) -> str:
     return str(min(max(round(100 * value), int(value > 0)), 100 - int(value < 1)))
 
 
+@register.filter
+def signed_decimal(value: float) -> str:
+    """A correlation: ``+0.41``, ``−0.07``."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
 @register.simple_tag
 def axis_header(axis: charts.Axis) -> SafeString:
     return charts.axis_header(axis)

@@ -15,7 +15,7 @@ from grading import regrade_runs, regrades
 from grading.engine.outcome import Outcome
 from grading.models import BenchmarkVersion, CrashGroup, Submission, Task
 from grading.views.triage_group import TABS
-from leaderboard import snapshots
+from leaderboard import audit, snapshots
 from tests.grading import web_records
 
 pytest.importorskip("playwright", reason="needs the package playwright")
@@ -60,6 +60,7 @@ class Site:
             "/b/tidepool/v1/s1/": 200,
             "/b/tidepool/v1/changes/": 200,
             "/b/tidepool/heatmap/": 200,
+            "/b/tidepool/v1/audit/": 200,
             "/b/tidepool/compare/": 200,
             "/b/tidepool/tasks/": 200,
             "/b/tidepool/tasks/Tidepool-0/": 200,
@@ -130,6 +131,7 @@ def site() -> Site:
         _regraded(petrel),
     )
     snapshots.take_due()
+    audit.audit_due()
     return made
 
 

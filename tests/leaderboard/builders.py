@@ -105,21 +105,24 @@ def _score(score: tuple[int, int] | dict[str, Any]) -> dict[str, Any]:
 
 def attempt(sample: Sample, sealed: int, total: int, **fields: Any) -> Attempt:
     """A passing current attempt for ``sample``."""
+    facts: dict[str, Any] = {
+        "outcome": "pass",
+        "wall_s": 0.1,
+        "cpu_s": 0.1,
+        "peak_bytes": 1,
+        "tier": "bwrap",
+        "python": "3.11.7",
+        "grader_version": 1,
+        "worker": "w0-1",
+    }
     made = Attempt.objects.create(
         sample=sample,
         number=1,
-        outcome="pass",
         passed=total,
         total=total,
         score=1,
         sealed=sealed,
-        wall_s=0.1,
-        cpu_s=0.1,
-        peak_bytes=1,
-        python="3.11.7",
-        grader_version=1,
-        worker="w0-1",
-        **{"tier": "bwrap", **fields},
+        **(facts | fields),
     )
     Sample.objects.filter(pk=sample.pk).update(current_attempt=made, state=Sample.State.DONE)
     return made

@@ -1,0 +1,16 @@
+"""What the audit says of a task, for its page."""
+
+from __future__ import annotations
+
+from django import template
+
+from grading.models import BenchmarkVersion
+from leaderboard.audit import Finding, latest
+
+register = template.Library()
+
+
+@register.simple_tag
+def task_finding(version: BenchmarkVersion, slug: str) -> Finding | None:
+    found = latest(version) or []
+    return next((one for one in found if one.slug == slug), None)
