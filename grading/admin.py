@@ -10,7 +10,7 @@ from django.db.models import QuerySet, URLField
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 
-from grading import admin_import
+from grading import admin_import, environments
 from grading.models import (
     Attempt,
     AttemptText,
@@ -19,6 +19,7 @@ from grading.models import (
     ChangeLogEntry,
     Chunk,
     CrashGroup,
+    Environment,
     Fingerprint,
     Generation,
     GroupEvent,
@@ -94,10 +95,31 @@ class BenchmarkVersionAdmin(admin.ModelAdmin):
     list_display = ("__str__", "source", "published", "created_at")
     list_filter = ("published", "benchmark")
     list_select_related = ("benchmark",)
-    readonly_fields = ("benchmark", "number", "content_hash", "source", "notes", "created_at")
+    readonly_fields = (
+        "benchmark",
+        "number",
+        "content_hash",
+        "environment",
+        "source",
+        "notes",
+        "created_at",
+    )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
+
+
+@admin.register(Environment)
+class EnvironmentAdmin(admin.ModelAdmin):
+    """What it holds is frozen once a version uses it."""
+
+    list_display = ("name", "summary", "created_at")
+    search_fields = ("name",)
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Environment | None = None
+    ) -> tuple[str, ...]:
+        return obj.COVERED if obj and environments.is_used(obj) else ()
 
 
 @admin.register(Task)

@@ -15,7 +15,7 @@ from grading import benchmarks, references
 from grading.engine import humaneval, task_files
 from grading.engine.jsonl import Problem
 from grading.engine.task_files import TaskSource
-from grading.models import Benchmark
+from grading.models import Benchmark, Environment
 
 REFUSED = 422
 HUMAN_EVAL = "humaneval"
@@ -40,6 +40,12 @@ class ImportForm(forms.Form):
     )
     title = forms.CharField(
         required=False, max_length=200, help_text="Name on the pages; empty: the file's name."
+    )
+    environment = forms.ModelChoiceField(
+        Environment.objects.all(),
+        required=False,
+        empty_label="the grader's own interpreter",
+        help_text="Where programs and targets run; part of what makes a version.",
     )
     allow_bad = forms.BooleanField(
         required=False, label="Import the good records of a file that has bad ones"
@@ -91,6 +97,7 @@ def _import(source: TaskSource, data: dict[str, Any]) -> benchmarks.Imported:
         source.origin,
         data["allow_bad"],
         {"dropped_targets": dropped},
+        data["environment"],
     )
     references.ask(imported.version)
     return imported

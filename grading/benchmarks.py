@@ -75,15 +75,16 @@ def import_version(
     source: str = "",
     allow_bad: bool = False,
     notes: dict[str, Any] | None = None,
+    environment: models.Environment | None = None,
 ) -> Imported:
     """Store ``records`` as the next version of the benchmark ``slug``, made if it is new.
 
-    The same content is the same version: nothing is stored twice. Raises `ImportRefused` where
-    there are problems and ``allow_bad`` is False, or where no record is left.
+    The same content in the same environment is the same version: nothing is stored twice. Raises
+    `ImportRefused` where there are problems and ``allow_bad`` is False, or where no record is left.
     """
     problems = problems or ProblemLog()
     _refuse(records, problems, allow_bad)
-    content_hash = hash_of(records)
+    content_hash = hash_of(records, environment)
     report = (notes or {}) | {
         "problems": problems.total,
         "first_problems": [asdict(problem) for problem in problems.kept],
@@ -98,6 +99,7 @@ def import_version(
             benchmark=benchmark,
             number=newest.number + 1 if newest else 1,
             content_hash=content_hash,
+            environment=environment,
             source=source[:200],
             notes=report,
         )
@@ -115,9 +117,10 @@ def _refuse(records: Sequence[TaskRecord], problems: ProblemLog, allow_bad: bool
         raise ImportRefused("no task in the file can be graded", problems)
 
 
-def hash_of(records: Iterable[TaskRecord]) -> str:
+def hash_of(records: Iterable[TaskRecord], environment: models.Environment | None = None) -> str:
     """SHA-256 of everything that grading depends on; the order of the tasks does not count."""
-    return _sha256([record.graded_content() for record in sorted(records, key=_task_id)])
+    content = [record.graded_content() for record in sorted(records, key=_task_id)]
+    return _sha256([environment.content(), *content] if environment else content)
 
 
 def _task_id(record: TaskRecord) -> str:

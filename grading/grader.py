@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
 import os
-import struct
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -13,23 +10,22 @@ from functools import cache
 from django.conf import settings
 
 from evalsite import env
-from grading import verdict_cache
+from grading import canaries, environments, verdict_cache
 from grading.benchmarks import engine_task
 from grading.engine import canary
 from grading.engine.child import conceal
 from grading.engine.grade import grade_program
+from grading.engine.installer import Say
 from grading.engine.isolation.findings import UNSAFE_FIX
 from grading.engine.limits import affordable_address_space
-from grading.engine.outcome import Verdict
+from grading.engine.outcome import PlatformError, Verdict
 from grading.engine.program import Program, build_program
 from grading.engine.sandbox import Sandbox
 from grading.engine.task import Format, Generation, Task
-from grading.models import Sample
+from grading.models import Environment, Sample
 from grading.models import Task as TaskRow
 
-CANARY_S = 10.0
-# Monotonic time of the last check that went well, in memory that a worker shares with its horses.
-_checked = mmap.mmap(-1, 8)
+_sandboxes: dict[int, Sandbox] = {}
 
 
 @cache
@@ -40,10 +36,37 @@ def sandbox() -> Sandbox:
     it reads a target: from here on no program can look into this process.
     """
     conceal()
-    workers = env.integer("EVALSITE_WORKERS", os.cpu_count() or 1, minimum=1)
-    found = Sandbox("host", address_space_limit=affordable_address_space(workers))
+    found = Sandbox("host", address_space_limit=_address_space())
     found.ensure()
     return found
+
+
+def sandbox_of(
+    environment: Environment | None,
+    say: Say | None = None,
+    tick: Callable[[], None] | None = None,
+    force: bool = False,
+) -> Sandbox:
+    """The sandbox of an environment, one per process; None is the interpreter of this process.
+
+    The environment is built where this host has it not, which may take minutes: ``say`` gets the
+    installer's output by lines, ``tick`` is called about once a second, ``force`` builds it anew.
+    Raises PlatformError.
+    """
+    if environment is None:
+        return sandbox()
+    known = _sandboxes.get(environment.pk)
+    if known and not force:
+        return known
+    conceal()
+    found = known or environments.sandbox(environment, _address_space())
+    found.prepare(force, say, tick)
+    return _sandboxes.setdefault(environment.pk, found)
+
+
+def _address_space() -> int:
+    workers = env.integer("EVALSITE_WORKERS", os.cpu_count() or 1, minimum=1)
+    return affordable_address_space(workers)
 
 
 def refusal() -> str:
@@ -53,24 +76,35 @@ def refusal() -> str:
     the workers run elsewhere, each refuses to start by this rule, and so does this process.
     Raises PlatformError where nothing can be run at all.
     """
-    if not settings.FOR_OTHERS or settings.ALLOW_UNSAFE or sandbox().safe_for_strangers:
+    if not _is_for_strangers() or sandbox().safe_for_strangers:
         return ""
+    return f"This site takes no uploads: {_weakness(sandbox())}"
+
+
+def _is_for_strangers() -> bool:
+    return bool(settings.FOR_OTHERS and not settings.ALLOW_UNSAFE)
+
+
+def _weakness(found: Sandbox) -> str:
     return (
-        f"This site takes no uploads: others can reach it, and the sandbox tier {sandbox().tier} "
-        f"is too weak here for their programs. {UNSAFE_FIX}"
+        f"others can reach it, and the sandbox tier {found.tier} is too weak here for their "
+        f"programs. {UNSAFE_FIX}"
     )
 
 
-def check() -> None:
-    """Run the canaries, unless this worker did so within ``CANARY_S`` seconds.
+def check(environment: Environment | None = None) -> None:
+    """Have the environment ready and run its canaries, unless this worker did so just now.
 
-    Raises PlatformError when the host does not tell a right program from a wrong one.
+    Raises PlatformError when it cannot be built, is too weak for the programs of others, or does
+    not tell a right program from a wrong one.
     """
-    now = time.monotonic()
-    (last,) = struct.unpack("d", _checked[:])
-    if not last or now - last > CANARY_S:
-        canary.check(sandbox())
-        _checked[:] = struct.pack("d", now)
+    found = sandbox_of(environment)
+    if _is_for_strangers() and not found.safe_for_strangers:
+        raise PlatformError(f"This site runs nothing here: {_weakness(found)}")
+    key = environment.pk if environment else 0
+    if canaries.are_due(key):
+        canary.check(found)
+        canaries.went_well(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +113,19 @@ class Prepared:
 
     task: Task
     program: Program
+    sandbox: Sandbox
     key: str
 
 
 def prepare(sample_ids: Iterable[int]) -> dict[int, Prepared]:
-    """Read samples and build their programs, in the order of the ids; one query."""
+    """Read samples and build their programs, in the order of the ids; one query.
+
+    Their environments are ready, see :func:`check`.
+    """
     ids = list(sample_ids)
-    samples = Sample.objects.select_related("generation", "task__version__benchmark").in_bulk(ids)
+    samples = Sample.objects.select_related(
+        "generation", "task__version__benchmark", "task__version__environment"
+    ).in_bulk(ids)
     return {pk: prepared(samples[pk], samples[pk].task) for pk in ids}
 
 
@@ -94,10 +134,11 @@ def prepared(sample: Sample, row: TaskRow) -> Prepared:
     task = engine_task(row)
     stored = sample.generation
     program = build_program(task, Generation(stored.text, Format(stored.format)))
-    key = verdict_cache.run_key(row.pk, task, program.text, sandbox())
-    return Prepared(task, program, key)
+    where = sandbox_of(row.version.environment)
+    key = verdict_cache.run_key(row.pk, task, program.text, where)
+    return Prepared(task, program, where, key)
 
 
 def run(prepared: Prepared, tick: Callable[[], None]) -> Verdict:
     """Run a program; ``tick`` is called about every second meanwhile. Raises PlatformError."""
-    return grade_program(prepared.task, prepared.program, sandbox(), tick=tick)
+    return grade_program(prepared.task, prepared.program, prepared.sandbox, tick=tick)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from evalsite import queueing
-from grading import benchmarks, chunks, grader, references, verdict_cache, verdicts
+from grading import benchmarks, chunks, environments, grader, references, verdict_cache, verdicts
 from grading.engine.outcome import PlatformError
 from grading.fields import plain
 from grading.models import BenchmarkVersion
@@ -31,10 +31,12 @@ def grade_chunk(chunk_id: int) -> None:
     lease = chunks.take(chunk_id, queueing.worker_name())
     if lease is None:
         return
+    environment = environments.of_submission(lease.submission_id)
     with ExitStack() as stack:
         try:
-            stack.enter_context(grader.sandbox().warm())
-            grader.check()
+            sandbox = grader.sandbox_of(environment, tick=_renewing(lease))
+            stack.enter_context(sandbox.warm())
+            grader.check(environment)
         except PlatformError as problem:
             log.error("chunk %s is held: %s", chunk_id, problem)
             chunks.hold(lease, plain(f"Held: {problem}"))
@@ -46,8 +48,8 @@ def grade_chunk(chunk_id: int) -> None:
 
 def grade_references(version_id: int) -> None:
     """Grade the reference solutions of a benchmark version that have no verdict yet."""
-    version = BenchmarkVersion.objects.get(pk=version_id)
-    benchmarks.grade_references(version, grader.sandbox())
+    version = BenchmarkVersion.objects.select_related("environment").get(pk=version_id)
+    benchmarks.grade_references(version, grader.sandbox_of(version.environment))
     references.answered(version)
 
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 from grading.crash_models import CrashGroup, Fingerprint, GroupEvent
 from grading.engine.outcome import Outcome
 from grading.engine.task import Kind
+from grading.environment_models import Environment
 from grading.fields import HostileJSONField
 from grading.public_ids import public_id
 from grading.regrade_models import ChangeLogEntry, Regrade, RegradeRun
@@ -26,6 +27,7 @@ __all__ = [
     "ChangeLogEntry",
     "Chunk",
     "CrashGroup",
+    "Environment",
     "Fingerprint",
     "Generation",
     "GroupEvent",
@@ -84,7 +86,15 @@ class BenchmarkVersion(models.Model):
     benchmark = models.ForeignKey(Benchmark, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
     content_hash = models.CharField(
-        max_length=64, help_text="SHA-256 of the canonical task records"
+        max_length=64, help_text="SHA-256 of the canonical task records and the environment"
+    )
+    environment = models.ForeignKey(
+        Environment,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="versions",
+        help_text="Where programs and targets run; empty: the grader's own interpreter",
     )
     source = models.CharField(max_length=200, blank=True)
     notes = models.JSONField(
@@ -371,6 +381,9 @@ class Attempt(models.Model):
         default=list, help_text="Signs of a program made to fool its grader, for review"
     )
     python = models.CharField(max_length=40)
+    environment = models.CharField(
+        max_length=12, blank=True, help_text="Stamp; empty: the grader's own interpreter"
+    )
     grader_version = models.PositiveIntegerField()
     worker = models.CharField(max_length=120)
     created_at = models.DateTimeField(default=timezone.now)

@@ -36,16 +36,17 @@ def visible_submissions(user: Viewer) -> QuerySet[Submission]:
 
 
 def submission_or_404(user: Viewer, public_id: str) -> Submission:
-    """With its version, benchmark, language model and uploader; one query."""
+    """With its version, benchmark, environment, language model and uploader; one query."""
     rows = visible_submissions(user).select_related(
-        "version__benchmark", "language_model", "uploader"
+        "version__benchmark", "version__environment", "language_model", "uploader"
     )
     return get_object_or_404(rows, public_id=public_id)
 
 
 def version_or_404(user: Viewer, slug: str, number: str = "") -> BenchmarkVersion:
-    """Version ``number`` of benchmark ``slug``, or its newest; with the benchmark."""
-    rows = visible_versions(user).filter(benchmark__slug=slug).select_related("benchmark")
+    """Version ``number`` of benchmark ``slug``, or its newest; with benchmark and environment."""
+    rows = visible_versions(user).filter(benchmark__slug=slug)
+    rows = rows.select_related("benchmark", "environment")
     if number.isascii() and number.isdigit() and len(number) < 9:
         rows = rows.filter(number=int(number))
     return get_object_or_404(rows.order_by("-number")[:1])

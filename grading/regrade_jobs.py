@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from evalsite import queueing
-from grading import grader, regrade_runs
+from grading import environments, grader, regrade_runs
 from grading.engine.outcome import PlatformError
 from grading.models import Regrade
 
@@ -22,7 +22,8 @@ def regrade(regrade_id: int) -> None:
     Where the platform cannot grade, no run is charged: the sweep rings again.
     """
     try:
-        grader.check()
+        for environment in environments.of_regrade(regrade_id):
+            grader.check(environment)
     except PlatformError as problem:
         log.error("regrade %s is held: %s", regrade_id, problem)
         return

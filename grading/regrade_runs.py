@@ -69,7 +69,7 @@ def claim(regrade_id: int, worker: str) -> Claim | None:
         )
         if taken:
             rows = RegradeRun.objects.select_related(
-                "sample__generation", "task__version__benchmark"
+                "sample__generation", "task__version__benchmark", "task__version__environment"
             )
             return Claim(rows.get(pk=pk), token, worker)
     return None

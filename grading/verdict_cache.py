@@ -27,7 +27,7 @@ def run_key(task_pk: int, task: Task, program: str, sandbox: Sandbox) -> str:
     """SHA-256, in hex, of all that decides a verdict but chance.
 
     The task's row stands for its benchmark version, ``task`` for the targets and policies in
-    force, ``sandbox`` for interpreter, tier, hardening and memory.
+    force, ``sandbox`` for environment, tier, hardening and memory.
     """
     decisive = [
         task_pk,
@@ -35,6 +35,8 @@ def run_key(task_pk: int, task: Task, program: str, sandbox: Sandbox) -> str:
         program,
         GRADER_VERSION,
         sandbox.python_version,
+        sandbox.environment.stamp,
+        sandbox.variables,
         sandbox.tier,
         sandbox.hardening,
         sandbox.address_space_limit,

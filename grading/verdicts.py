@@ -241,6 +241,7 @@ def _store_attempt(
         hardening=verdict.hardening,
         tricks=[trick.value for trick in verdict.tricks],
         python=verdict.python,
+        environment=verdict.environment,
         grader_version=verdict.grader_version,
         worker=worker,
         created_at=timezone.now(),

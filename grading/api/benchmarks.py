@@ -10,7 +10,7 @@ from ninja import Router
 
 from grading.api.links import absolute
 from grading.api.paging import page
-from grading.models import BenchmarkVersion, Task
+from grading.models import BenchmarkVersion, Environment, Task
 from grading.permissions import sees_targets, version_or_404, visible_versions
 
 router = Router(tags=["benchmarks"])
@@ -19,7 +19,8 @@ router = Router(tags=["benchmarks"])
 @router.get("", summary="Benchmarks with their newest version")
 def benchmarks(request: HttpRequest) -> list[dict[str, Any]]:
     newest: dict[int, BenchmarkVersion] = {}
-    for version in visible_versions(request.user).select_related("benchmark").order_by("number"):
+    versions = visible_versions(request.user).select_related("benchmark", "environment")
+    for version in versions.order_by("number"):
         newest[version.benchmark_id] = version
     return [_version(request, version) for version in newest.values()]
 
@@ -72,11 +73,19 @@ def task(request: HttpRequest, slug: str, task: str, version: str = "") -> dict[
     return answer
 
 
+def _environment(environment: Environment | None) -> dict[str, Any] | None:
+    if environment is None:
+        return None
+    named = {"name": environment.name, "python": environment.python}
+    return named | {"packages": environment.requirements}
+
+
 def _version(request: HttpRequest, version: BenchmarkVersion) -> dict[str, Any]:
     return {
         "slug": version.benchmark.slug,
         "title": version.benchmark.title,
         "version": version.number,
         "content_hash": version.content_hash,
+        "environment": _environment(version.environment),
         "url": absolute(request, "board", version.benchmark.slug),
     }

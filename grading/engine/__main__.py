@@ -25,7 +25,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with _input(options.cases) as lines:
             cases = read_cases(lines)
-        sandbox = Sandbox("cases", base_python=options.python, isolation=options.tier)
+        sandbox = Sandbox(
+            "cases", options.package, base_python=options.python, isolation=options.tier
+        )
         sandbox.ensure()
         with _output(options.out) as out:
             failed = _grade_all(cases, sandbox, options.workers, out)
@@ -49,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tier", default="auto", choices=["auto", *TIERS])
     parser.add_argument(
         "--python", metavar="SPEC", help="interpreter: a version, a path or a name (default: this)"
+    )
+    parser.add_argument(
+        "--package", action="append", default=[], metavar="REQUIREMENT", help="may be repeated"
     )
     return parser
 

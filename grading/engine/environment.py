@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grading.engine.interpreter import Interpreter, resolve_python
@@ -63,9 +63,9 @@ class Spec:
         running = [os.path.realpath(sys.executable), sys.version] if self.python is None else []
         return self._digest([self.python, *running])[:16]
 
-    def stamp(self, interpreter: Interpreter) -> str:
-        """What tells the results of one environment from those of another."""
-        return self._digest([interpreter.python, interpreter.version])
+    def stamp(self, interpreter: Interpreter, installed: Sequence[str] = ()) -> str:
+        """What tells the results of one environment from those of another, in 12 digits."""
+        return self._digest([interpreter.python, interpreter.version, *installed])[:12]
 
     def _digest(self, python: list[str | None]) -> str:
         content = [FORMAT, python, self.packages, self.provision]
@@ -77,9 +77,9 @@ class Environment:
     """One that can be used: start ``python`` with ``flags``, with ``binds`` visible.
 
     ``venv`` is its directory, empty for a base interpreter; ``installed`` like ``numpy==2.1.0``.
-    ``stamp`` covers packages, provisioning, path and version of the interpreter, in hexadecimal
-    digits; empty for the bare interpreter of this process. ``hold`` is the descriptor of a lock
-    that keeps the directory from being removed, or -1.
+    ``stamp`` covers provisioning, packages asked for and installed, path and version of the
+    interpreter; empty for the bare interpreter of this process. ``hold`` is the descriptor of a
+    lock that keeps the directory from being removed, or -1.
     """
 
     python: str

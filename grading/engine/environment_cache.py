@@ -51,6 +51,16 @@ def prepare(
         raise PlatformError(f"cannot build the environment: {error}") from error
 
 
+def peek(spec: Spec, cache: str) -> Environment | None:
+    """What :func:`prepare` would find without building; not held. Raises PlatformError."""
+    if not spec.has_venv:
+        return bare(spec)
+    found = _Place(spec, cache).take()
+    if found:
+        found.release()
+    return found
+
+
 class _Place:
     """Where the builds of one specification are."""
 
@@ -63,14 +73,14 @@ class _Place:
         self._failed = os.path.join(self._folder, "failed.txt")
 
     def ensure(self, force: bool, say: Say | None, tick: Tick | None) -> Environment:
-        if not force and (found := self._take()):
+        if not force and (found := self.take()):
             self._tidy()
             return found
         self._make_folder()
         held = lock(self._lock, fcntl.LOCK_EX, time.monotonic() + _WAIT_S, tick)
         try:
             if not force:
-                if found := self._take():
+                if found := self.take():
                     return found
                 self._refuse_to_repeat()
             self._sweep()
@@ -78,7 +88,7 @@ class _Place:
                 self._build(say, tick)
             finally:
                 self._sweep()
-            found = self._take()
+            found = self.take()
         finally:
             os.close(held)
         if found is None:
@@ -94,7 +104,7 @@ class _Place:
 
     # --- what is there --------------------------------------------------------------------------
 
-    def _take(self) -> Environment | None:
+    def take(self) -> Environment | None:
         """The build that counts, held; None where there is none that still fits."""
         while record := self._read():
             hold = try_lock(record["venv"], fcntl.LOCK_SH)
@@ -159,14 +169,15 @@ class _Place:
 
     def _record(self, venv: str, python: str, interpreter: Interpreter) -> dict[str, Any]:
         directories = {*interpreter.binds, *needed_directories(python, [_home(venv)]), venv}
+        installed = _installed(venv)
         return {
             "venv": venv,
             "python": python,
             "version": interpreter.version,
             "binds": sorted(directories),
             "identity": self._identity(python),
-            "stamp": self._spec.stamp(interpreter),
-            "installed": _installed(venv),
+            "stamp": self._spec.stamp(interpreter, installed),
+            "installed": installed,
         }
 
     # --- removing -------------------------------------------------------------------------------

@@ -70,6 +70,7 @@ def _verdict(
         tier=sandbox.tier,
         hardening=list(sandbox.hardening),
         python=sandbox.python_version,
+        environment=sandbox.environment.stamp,
         limits=limits.as_dict(),
         extraction=program.extraction,
         program=program.text,

@@ -139,6 +139,8 @@ class Verdict:
     program: str
     tricks: list[Trick] = field(default_factory=list)
     grader_version: int = GRADER_VERSION
+    # Empty where the program ran in the bare interpreter of the grader.
+    environment: str = ""
 
     @property
     def score(self) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 from grading.engine.child import Child
 from grading.engine.drain import Drained, Ended, drain
 from grading.engine.environment import Environment, Spec
-from grading.engine.environment_cache import prepare
+from grading.engine.environment_cache import peek, prepare
 from grading.engine.installer import Say
 from grading.engine.isolation import Probe, bwrap, choose
 from grading.engine.isolation.findings import Finding, findings, safe_for_strangers
@@ -164,6 +164,15 @@ class Sandbox:
     def environment(self) -> Environment:
         """What programs run in."""
         return self._get().environment
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What is added to the clean environment of every process."""
+        return dict(self._get().variables)
+
+    def built(self) -> Environment | None:
+        """The environment, if it can be had without building it. Raises PlatformError."""
+        return peek(self._spec, _cache_directory(self._cache_root))
 
     @property
     def safe_for_strangers(self) -> bool:

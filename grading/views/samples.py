@@ -7,6 +7,7 @@ import json
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from grading import environments
 from grading.models import Sample
 from grading.permissions import sees_targets, submission_or_404, visible_submissions
 from grading.queries import samples as queries
@@ -23,6 +24,7 @@ def sample(request: HttpRequest, public_id: str, task_slug: str, index: int) -> 
             row, open_, visible_submissions(request.user), _attempt_number(request)
         ),
         "case_name": _case_name(row),
+        "interpreter_options": environments.options(found.version.environment),
         "own_policies": queries.has_own_policies(found.version.benchmark),
     }
     return render(request, "grading/sample.html", context)

@@ -114,6 +114,8 @@ def unstarted_sandbox() -> Any:
     """What records of a run are made of, for runs that never happen."""
     return SimpleNamespace(
         python_version="3.11.7",
+        environment=SimpleNamespace(stamp=""),
+        variables={},
         tier="bwrap",
         hardening=["seccomp"],
         address_space_limit=None,

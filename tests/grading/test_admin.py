@@ -18,6 +18,7 @@ from grading.models import (
     BenchmarkVersion,
     ChangeLogEntry,
     CrashGroup,
+    Environment,
     GroupEvent,
     Sample,
 )
@@ -67,6 +68,7 @@ def test_every_record_has_a_page(client: Client, ada: Any, name: str) -> None:
     GroupEvent.objects.create(group=CrashGroup.objects.all()[0], kind="note", note="<script>")
     regrade = regrades.ask(regrades.Selection(benchmark="tidepool"), "<script>", ada)
     ChangeLogEntry.objects.create(version=regrade.runs.all()[0].task.version, what="<script>")
+    Environment.objects.create(name="science", packages=["numpy"])
     first = apps.get_model("grading", name).objects.first()
     url = reverse(f"admin:grading_{name}_change", args=[first.pk])
     answer = client.get(url)

@@ -22,7 +22,7 @@ from pytest_django import Settings
 from rq.timeouts import BaseTimeoutException
 
 from evalsite import queueing
-from grading import chunks, grader, jobs, sweep
+from grading import canaries, chunks, grader, jobs, sweep
 from grading.engine import canary
 from grading.engine.outcome import Outcome, PlatformError, Verdict
 from grading.models import Attempt, Chunk, Sample, TaskScore
@@ -51,7 +51,7 @@ def use_grade(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Callable[[
     settings.VERDICT_CACHE = False
     monkeypatch.setattr(grader, "sandbox", unstarted_sandbox)
     monkeypatch.setattr(canary, "check", lambda sandbox: None)
-    grader._checked[:] = bytes(8)
+    canaries.forget()
     return lambda grade: monkeypatch.setattr(grader, "grade_program", grade)
 
 
@@ -272,7 +272,7 @@ def test_canaries_run_once_for_jobs_that_follow_each_other(
     work("w0-1")
     assert Attempt.objects.count() == 3
     assert client.get("canaries") == b"1"
-    monkeypatch.setattr(grader, "CANARY_S", 0.0)
+    monkeypatch.setattr(canaries, "CANARY_S", 0.0)
     chunks.start(stored_submission(tasks=1, per_task=3, per_chunk=1))
     work("w0-1")
     assert client.get("canaries") == b"4"

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalsite import queueing
-from grading import chunks, grader, regrade_jobs, regrade_runs, regrades, sweep
+from grading import canaries, chunks, grader, regrade_jobs, regrade_runs, regrades, sweep
 from grading.engine import canary
 from grading.engine.outcome import Outcome, PlatformError, Verdict
 from grading.models import Attempt, Regrade, RegradeRun, Sample, TaskScore
@@ -34,7 +34,7 @@ def use_grade(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grade], None]:
     """Replace the engine's ``grade_program``; the verdict cache stays on, to be passed by."""
     monkeypatch.setattr(grader, "sandbox", unstarted_sandbox)
     monkeypatch.setattr(canary, "check", lambda sandbox: None)
-    grader._checked[:] = bytes(8)
+    canaries.forget()
     return lambda grade: monkeypatch.setattr(grader, "grade_program", grade)
 
 
@@ -165,7 +165,7 @@ def test_a_failing_canary_charges_no_run(
 
     with monkeypatch.context() as patch:
         patch.setattr(canary, "check", fail)
-        patch.setattr(grader, "CANARY_S", 0.0)
+        patch.setattr(canaries, "CANARY_S", 0.0)
         regrade_jobs.regrade(regrade.pk)
     assert set(regrade.runs.values_list("state", "losses")) == {("queued", 0)}
     assert regrade_runs.ring_missing() == 1

@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from grading import chunks, grader, jobs, verdict_cache, verdicts
+from grading import canaries, chunks, grader, jobs, verdict_cache, verdicts
 from grading.engine import canary
 from grading.engine.outcome import Extraction, Outcome, Verdict
 from grading.engine.task import Task
@@ -41,7 +41,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(grader, "sandbox", unstarted_sandbox)
     monkeypatch.setattr(canary, "check", lambda sandbox: None)
     monkeypatch.setattr(grader, "grade_program", run)
-    grader._checked[:] = bytes(8)
+    canaries.forget()
     return done
 
 
@@ -100,6 +100,8 @@ def test_another_submission_shares_within_the_version_only(runs: list[str]) -> N
         {"sandbox": {"hardening": []}},
         {"sandbox": {"python_version": "3.13.0"}},
         {"sandbox": {"address_space_limit": 1 << 30}},
+        {"sandbox": {"environment": SimpleNamespace(stamp="0123456789ab")}},
+        {"sandbox": {"variables": {"A": "1"}}},
     ],
 )
 def test_whatever_decides_a_verdict_is_in_the_key(changed: dict[str, Any]) -> None:

@@ -10,11 +10,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.text import slugify
 
-from grading import benchmarks, grader
+from grading import benchmarks, environments, grader
 from grading.engine import humaneval, task_files
 from grading.engine.jsonl import Problem, ProblemLog
 from grading.engine.outcome import PlatformError
 from grading.engine.task_files import TaskSource
+from grading.models import Environment
 
 REFUSED = 2
 KNOWN = {"humaneval": task_files.human_eval}
@@ -40,6 +41,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--skip-references", action="store_true", help="do not grade reference solutions"
         )
+        parser.add_argument(
+            "--environment", metavar="NAME", help="where programs run; see manage.py environment"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("migrate", verbosity=0)
@@ -47,6 +51,7 @@ class Command(BaseCommand):
         slug = options["slug"] or slugify(source.title)
         if not slug or slug != slugify(slug):
             raise CommandError(f"--slug {slug!r}: use lower-case letters, digits and hyphens")
+        environment = _environment(options["environment"])
         self._tell(source)
         try:
             imported = benchmarks.import_version(
@@ -62,6 +67,7 @@ class Command(BaseCommand):
                     ],
                     "warnings": source.warnings.total,
                 },
+                environment,
             )
         except benchmarks.ImportRefused as refused:
             hint = "" if refused.problems.fatal else " Fix them or pass --allow-bad-tasks."
@@ -95,7 +101,8 @@ class Command(BaseCommand):
 
     def _references(self, version: Any) -> None:
         try:
-            report = benchmarks.grade_references(version, grader.sandbox(), self._progress)
+            sandbox = grader.sandbox_of(version.environment, say=self.stderr.write)
+            report = benchmarks.grade_references(version, sandbox, self._progress)
         except PlatformError as problem:
             raise CommandError(
                 f"The reference solutions could not be graded: {problem}. The tasks are "
@@ -112,6 +119,15 @@ class Command(BaseCommand):
         if self.stderr.isatty():
             end = "\n" if done == total else "\r"
             self.stderr.write(f"Grading reference solutions: {done}/{total}", ending=end)
+
+
+def _environment(name: str | None) -> Environment | None:
+    if name is None:
+        return None
+    try:
+        return environments.named(name)
+    except Environment.DoesNotExist as problem:
+        raise CommandError(str(problem)) from None
 
 
 def _source(name: str) -> TaskSource:
