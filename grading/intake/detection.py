@@ -69,7 +69,7 @@ def first_rows(container: Container, shape: Shape) -> list[Any]:
 
 
 def _start(container: Container) -> bytes:
-    start = b""
+    start = bytearray()
     try:
         for chunk in next(container.texts())[1]:
             start += chunk
@@ -77,7 +77,7 @@ def _start(container: Container) -> bytes:
                 break
     except Unreadable:
         pass  # the reading itself will meet it, and report it
-    return start
+    return bytes(start)
 
 
 def _lines_of_arrays(outline: Outline) -> bool:
