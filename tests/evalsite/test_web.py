@@ -107,7 +107,8 @@ def test_a_fault_of_the_site_has_a_page(client: Client, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def dashboard_broker(broker_url: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setitem(settings.RQ_QUEUES[settings.GRADE_QUEUE], "URL", broker_url)
+    for queue in settings.RQ_QUEUES.values():
+        monkeypatch.setitem(queue, "URL", broker_url)
     return broker_url
 
 
