@@ -15,9 +15,10 @@ from grading.engine import denylist, limits
 from grading.engine.outcome import GRADER_VERSION, Outcome
 from grading.models import BenchmarkVersion, ChangeLogEntry
 from grading.permissions import version_or_404, visible_versions
-from leaderboard import cards, overview, queries
+from leaderboard import cards, curves, overview, queries
 from leaderboard.charts import axis_for
 from leaderboard.conditions import LABELS
+from leaderboard.curve_chart import curve_chart
 from leaderboard.export import FORMATS, attachment
 from leaderboard.figures import KS
 from leaderboard.models import Snapshot
@@ -160,10 +161,15 @@ def model(request: HttpRequest, slug: str) -> HttpResponse:
     lowest_first = request.GET.get("sort") == "fraction"
     tasks = cards.lowest_first(shown.tasks) if lowest_first else shown.tasks
     page = Paginator(tasks, TASKS_PER_PAGE).get_page(request.GET.get("page"))
+    points = curves.curve(shown.tasks)
     return render(
         request,
         "leaderboard/model.html",
         {
+            "points": points,
+            "curve": curve_chart(points) if len(points) > 1 else "",
+            "cross_check": curves.cross_check(shown.tasks),
+            "lost": curves.lost(shown.tasks),
             "card": shown,
             "page_obj": page,
             "lowest_first": lowest_first,

@@ -70,7 +70,7 @@ def test_the_number_of_queries_does_not_grow(
     rosa = web_records.person("rosa")
     for number in range(count // 3):
         web_records.submission(version, rosa, model=f"Model {number}")
-    with django_assert_max_num_queries(5):
+    with django_assert_max_num_queries(4):
         client.get("/b/tidepool/tasks/")
     with django_assert_max_num_queries(5):
         client.get("/b/tidepool/tasks/Tidepool-0/")
