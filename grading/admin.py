@@ -12,6 +12,7 @@ from django.urls import URLPattern, path
 
 from grading import admin_import, environments
 from grading.models import (
+    ApiToken,
     Attempt,
     AttemptText,
     Benchmark,
@@ -23,6 +24,7 @@ from grading.models import (
     Fingerprint,
     Generation,
     GroupEvent,
+    IdempotencyKey,
     LanguageModel,
     Regrade,
     RegradeRun,
@@ -313,6 +315,20 @@ class RegradeRunAdmin(ReadOnlyAdmin):
     raw_id_fields = ("regrade", "sample", "task", "before", "attempt")
     search_fields = ("=regrade__public_id",)
     show_full_result_count = False
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    list_display = ("start", "user", "name", "expires_at", "used_at", "revoked_at")
+    list_select_related = ("user",)
+    search_fields = ("start", "user__username")
+    exclude = ("secret_hash",)
+
+
+@admin.register(IdempotencyKey)
+class IdempotencyKeyAdmin(ReadOnlyAdmin):
+    list_display = ("key", "user", "submission", "created_at")
+    list_select_related = ("user", "submission")
 
 
 @admin.register(ChangeLogEntry)

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from grading import regrades
+from grading import regrades, tokens
 from grading.models import (
     Attempt,
     Benchmark,
@@ -20,6 +20,7 @@ from grading.models import (
     CrashGroup,
     Environment,
     GroupEvent,
+    IdempotencyKey,
     Sample,
 )
 from tests.grading import web_records
@@ -64,7 +65,9 @@ def test_lists_read_no_large_text_and_do_not_grow(client: Client, ada: Any, name
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_every_record_has_a_page(client: Client, ada: Any, name: str) -> None:
-    web_records.submission(web_records.benchmark(), ada, text="\ud800\0<script>")
+    made = web_records.submission(web_records.benchmark(), ada, text="\ud800\0<script>")
+    tokens.make(ada, "<script>", ["read"])
+    IdempotencyKey.objects.create(user=ada, key="<script>", submission=made)
     GroupEvent.objects.create(group=CrashGroup.objects.all()[0], kind="note", note="<script>")
     regrade = regrades.ask(regrades.Selection(benchmark="tidepool"), "<script>", ada)
     ChangeLogEntry.objects.create(version=regrade.runs.all()[0].task.version, what="<script>")
