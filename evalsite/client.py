@@ -75,6 +75,9 @@ def parser() -> argparse.ArgumentParser:
     submit.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE")
     submit.add_argument("--private", action="store_true", help="seen by you and staff only")
     submit.add_argument("--good-lines-only", action="store_true", help="leave bad lines out")
+    submit.add_argument("--text-field", default="", metavar="NAME", help="instead of detecting")
+    submit.add_argument("--reading", default="", choices=["", "generation", "completion"])
+    submit.add_argument("--match", default="", choices=["", "id", "number", "prompt", "position"])
     submit.add_argument("--dry-run", action="store_true", help="check the file, store nothing")
     submit.add_argument("--wait", action="store_true", help="until everything is graded")
     submit.add_argument("--timeout", default="60m", help="of --wait: 90s, 30m, 2h (60m)")
@@ -113,6 +116,9 @@ def run_submit(options: Options) -> int:
         "settings": json.dumps(dict(map(setting, options.setting))),
         "good_lines_only": options.good_lines_only,
         "dry_run": options.dry_run,
+        "text_field": options.text_field,
+        "reading": options.reading,
+        "match": options.match,
     }
     answer = send(options, query)
     if options.dry_run:

@@ -92,6 +92,8 @@ def test_a_dry_run_checks_and_stores_nothing(run: Run, file: str) -> None:
     done = run("submit", file, *SUBMIT[:-1], "Nobody", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["samples"] == 2
+    read = run("submit", file, *SUBMIT[:-1], "Nobody", "--dry-run", "--reading", "completion")
+    assert json.loads(read.stdout)["detected"]["readings"] == {"completion": 2}
 
 
 @pytest.mark.parametrize(
