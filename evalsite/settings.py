@@ -110,6 +110,32 @@ def _database(url: str) -> dict[str, Any]:
 DATABASES = {"default": _database(env.text("EVALSITE_DATABASE_URL"))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+
+def _mail_server(url: str) -> dict[str, Any]:
+    """Django's settings for the server that ``url`` names; TLS unless it is on this host."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"smtp", "smtps"} or not parts.hostname:
+        raise env.BadSetting(
+            "EVALSITE_EMAIL_URL: use smtp://USER:PASSWORD@HOST:587 or smtps://USER:PASSWORD@HOST:465"
+        )
+    wrapped = parts.scheme == "smtps"
+    return {
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": parts.port or (465 if wrapped else 587),
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": wrapped,
+        "EMAIL_USE_TLS": not wrapped and not is_loopback(parts.hostname),
+    }
+
+
+EMAIL_URL = env.text("EVALSITE_EMAIL_URL")
+SENDS_EMAIL = bool(EMAIL_URL)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("EVALSITE_EMAIL_FROM", "evalsite@localhost")
+if EMAIL_URL:
+    globals().update(_mail_server(EMAIL_URL))
+
 # An outside broker, or the embedded one, whose port is chosen when it starts.
 REDIS_URL = env.text("EVALSITE_REDIS_URL")
 GRADE_QUEUE = "grade"
@@ -138,6 +164,8 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "home"
+# Whether strangers make accounts for themselves; otherwise the administrator invites them.
+SIGN_UP = env.flag("EVALSITE_SIGN_UP")
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"

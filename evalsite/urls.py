@@ -1,7 +1,6 @@
 """Routes of the whole site."""
 
 from django.contrib import admin
-from django.contrib.auth.views import LoginView, LogoutView
 from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
@@ -11,20 +10,17 @@ from django_rq.urls import get_admin_urlpatterns
 from evalsite import api, health, views
 
 dashboard = [
-    path("stats.json", views.superusers_only(stats_json), name="home_json"),
-    *get_admin_urlpatterns(view_wrapper=views.superusers_only),
+    path("stats.json", views.jobs_page(stats_json), name="home_json"),
+    *get_admin_urlpatterns(view_wrapper=views.jobs_page),
 ]
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
-    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
     # What a browser asks for on pages that name no icon, such as the admin's.
     path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),
     path("theme/", views.theme, name="theme"),
     path("client/evalsite.py", views.client, name="client"),
-    # The admin has no log-in page of its own, so there is one to protect.
-    path("admin/login/", LoginView.as_view(redirect_authenticated_user=False)),
+    path("", include("grading.accounts.urls")),
     path("admin/queues/", include((dashboard, "django_rq"))),
     path("admin/", admin.site.urls),
     path("api/", api.reference, name="api"),

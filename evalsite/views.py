@@ -11,13 +11,12 @@ from typing import Any
 import redis
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from csp.decorators import csp_replace
-from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
+from grading.permissions import Action, needs
 from grading.templatetags.page import THEMES
 
 THEME_SECONDS = 365 * 86_400
@@ -70,15 +69,12 @@ def client(request: HttpRequest) -> HttpResponse:
     )
 
 
-def superusers_only(view: View) -> View:
-    """The queue dashboard can delete and re-run jobs: being staff is not enough."""
+def jobs_page(view: View) -> View:
+    """A page of the queue dashboard, which can delete and re-run jobs."""
 
     @wraps(view)
+    @needs(Action.SEE_JOBS)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not request.user.is_authenticated:
-            return redirect_to_login(request.get_full_path())
-        if not request.user.is_superuser:
-            raise PermissionDenied("superuser")
         try:
             return view(request, *args, **kwargs)
         except redis.ConnectionError:

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 
 from grading import admin_import, environments
+from grading.accounts.models import Attempts, Invitation
 from grading.models import (
     ApiToken,
     Attempt,
@@ -335,6 +336,18 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
 class ChangeLogEntryAdmin(ReadOnlyAdmin):
     list_display = ("version", "what", "by", "created_at")
     list_select_related = ("version__benchmark", "by")
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyAdmin):
+    list_display = ("created_at", "email", "created_by", "expires_at", "used_by")
+    list_select_related = ("created_by", "used_by")
+    exclude = ("token_hash",)
+
+
+@admin.register(Attempts)
+class AttemptsAdmin(ReadOnlyAdmin):
+    list_display = ("key", "count", "since")
 
 
 def _under(relation: str, names: tuple[str, ...]) -> list[str]:

@@ -204,15 +204,19 @@ def close_if_graded(submission_id: int) -> bool:
 
 
 @transaction.atomic
-def cancel_submission(submission: Submission) -> int:
+def cancel_submission(submission: Submission, by: int | None = None) -> int:
     """Cancel what is still queued; verdicts so far stay. Returns the number of samples cancelled.
 
-    A sample in flight ends unrecorded.
+    ``by`` is the key of who asked for it. A sample in flight ends unrecorded.
     """
     samples = Sample.objects.filter(submission=submission, state=Sample.State.QUEUED)
     cancelled = samples.update(state=Sample.State.CANCELLED, started_at=None)
     grading = Submission.objects.filter(pk=submission.pk, state=Submission.State.GRADING)
-    grading.update(state=Submission.State.CANCELLED, finished_at=timezone.now())
+    grading.update(
+        state=Submission.State.CANCELLED,
+        finished_at=timezone.now(),
+        cancelled_by=by,
+    )
     Chunk.objects.filter(submission=submission, state__in=IDLE).update(state=Chunk.State.DONE)
     return cancelled
 

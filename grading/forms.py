@@ -69,6 +69,7 @@ class SubmissionForm(forms.Form):
         label="Visible to",
         choices=[
             (Submission.Visibility.PUBLIC, "everyone"),
+            (Submission.Visibility.UNLISTED, "who has the link"),
             (Submission.Visibility.PRIVATE, "me and staff"),
         ],
     )
@@ -141,6 +142,15 @@ class SubmissionForm(forms.Form):
         return {name: value for name, value in values.items() if value not in (None, "")}
 
 
+class VisibilityForm(forms.ModelForm):
+    """Who sees a submission, and how much of it."""
+
+    class Meta:
+        model = Submission
+        fields = ("visibility", "generations_hidden")
+        labels = {"generations_hidden": "Hide what the model wrote"}
+
+
 class TokenForm(forms.Form):
     """A new API token."""
 
@@ -163,11 +173,7 @@ class TokenForm(forms.Form):
     def __init__(self, user: Viewer, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field: Any = self.fields["scopes"]
-        field.choices = [
-            (scope, SCOPE_LABELS[scope])
-            for scope in tokens.SCOPES
-            if user.is_staff or scope not in tokens.STAFF_SCOPES
-        ]
+        field.choices = [(scope, SCOPE_LABELS[scope]) for scope in tokens.usable_scopes(user)]
         field.initial = ["read", "submit"]
 
 

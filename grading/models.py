@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from grading.accounts.models import Attempts, Invitation
 from grading.crash_models import CrashGroup, Fingerprint, GroupEvent
 from grading.engine.outcome import Outcome
 from grading.engine.task import Kind
@@ -22,6 +23,7 @@ from grading.regrade_models import ChangeLogEntry, Regrade, RegradeRun
 __all__ = [
     "Attempt",
     "AttemptText",
+    "Attempts",
     "Benchmark",
     "BenchmarkVersion",
     "ChangeLogEntry",
@@ -31,6 +33,7 @@ __all__ = [
     "Fingerprint",
     "Generation",
     "GroupEvent",
+    "Invitation",
     "LanguageModel",
     "Regrade",
     "RegradeRun",
@@ -201,6 +204,7 @@ class Submission(models.Model):
 
     class Visibility(models.TextChoices):
         PUBLIC = "public"
+        UNLISTED = "unlisted"  # for whoever has the link; on no list
         PRIVATE = "private"
 
     public_id = models.CharField(max_length=10, unique=True, default=public_id, editable=False)
@@ -215,6 +219,13 @@ class Submission(models.Model):
     )
     visibility = models.CharField(
         max_length=10, choices=Visibility, default=Visibility.PUBLIC, db_index=True
+    )
+    generations_hidden = models.BooleanField(
+        default=False, help_text="Show outcomes and scores, but no text of a generation."
+    )
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    cancelled_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     settings = models.JSONField(
         default=dict, blank=True, help_text="Temperature, prompt style and the like"

@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from grading import regrade_runs
 from grading.models import BenchmarkVersion, Regrade, RegradeRun, Sample, Task
+from grading.permissions import Action, may, roles_for
 
 MOST_REPEATS = 10
 BATCH = 1_000
@@ -196,8 +197,8 @@ def refusal(user: User, regrade: Regrade) -> str:
 
     Who is graded has no say: not on a regrade that somebody else asked for.
     """
-    if not user.is_staff:
-        return "Regrades are decided on by staff."
+    if not may(user, Action.REGRADE):
+        return f"Regrades are decided on by a {roles_for(Action.REGRADE)}."
     graded = Q(submission__uploader=user, regrade_runs__regrade=regrade)
     if regrade.asked_by_id != user.pk and Sample.objects.filter(graded).exists():
         return "It grades your own submission, and somebody else asked for it."

@@ -7,23 +7,29 @@ import secrets
 from collections.abc import Iterable
 from datetime import timedelta
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractBaseUser, User
 from django.utils import timezone
 
 from grading.models import ApiToken
+from grading.permissions import Action, Viewer, may
 
 # Scanners that look for leaked secrets find it by this.
 PREFIX = "evs_"
 SECRET_BYTES = 24
 SHOWN_CHARACTERS = 10
 SCOPES = ("read", "submit", "triage", "admin")
-# Staff alone may hand these out, since only staff can use them.
-STAFF_SCOPES = frozenset(("triage", "admin"))
+# A token can do no more than its user.
+NEEDED = {"triage": Action.TRIAGE, "admin": Action.USE_ADMIN_SITE}
 USED_EVERY = timedelta(minutes=1)
 
 
+def usable_scopes(user: Viewer) -> list[str]:
+    """The scopes that a token of ``user`` may have."""
+    return [scope for scope in SCOPES if scope not in NEEDED or may(user, NEEDED[scope])]
+
+
 def make(
-    user: AbstractBaseUser, name: str, scopes: Iterable[str], days: int | None = None
+    user: User, name: str, scopes: Iterable[str], days: int | None = None
 ) -> tuple[str, ApiToken]:
     """(the token, its record). The token itself is nowhere stored; ``days`` None never expires.
 
@@ -32,8 +38,8 @@ def make(
     wanted = [scope for scope in SCOPES if scope in set(scopes)]
     if not wanted or set(scopes) - set(SCOPES):
         raise ValueError(f"scopes are some of {', '.join(SCOPES)}")
-    if STAFF_SCOPES & set(wanted) and not getattr(user, "is_staff", False):
-        raise ValueError(f"only staff can use {' and '.join(sorted(STAFF_SCOPES))}")
+    if not set(wanted) <= set(usable_scopes(user)):
+        raise ValueError(f"you can use {', '.join(usable_scopes(user))}")
     secret = PREFIX + secrets.token_hex(SECRET_BYTES)
     expires = None if days is None else timezone.now() + timedelta(days=days)
     token = ApiToken.objects.create(

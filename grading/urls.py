@@ -3,6 +3,7 @@
 from django.urls import path
 
 from grading.views import (
+    managing,
     regrades,
     samples,
     sandbox,
@@ -28,6 +29,10 @@ urlpatterns = [
     path("s/<slug:public_id>/progress/", submissions.progress, name="submission-progress"),
     path("s/<slug:public_id>/samples/", submissions.samples, name="submission-samples"),
     path("s/<slug:public_id>/cancel/", submissions.cancel, name="submission-cancel"),
+    path("s/<slug:public_id>/manage/", managing.manage, name="submission-manage"),
+    path("s/<slug:public_id>/visibility/", managing.visibility, name="submission-visibility"),
+    path("s/<slug:public_id>/withdraw/", managing.withdraw, name="submission-withdraw"),
+    path("s/<slug:public_id>/delete/", managing.delete, name="submission-delete"),
     path(SAMPLE, samples.sample, name="sample"),
     path(f"{SAMPLE}generation.txt", samples.generation, name="sample-generation"),
     path(f"{SAMPLE}program.txt", samples.program, name="sample-program"),

@@ -191,7 +191,9 @@ def _claimed(sample_id: int, chunk_token: str) -> QuerySet[Sample]:
     The chunk is locked first, and every condition is on the locked row itself: one inside a
     subquery would still hold after waiting for the transaction that broke it.
     """
-    chunk_id = Sample.objects.values_list("chunk_id", flat=True).get(pk=sample_id)
+    chunk_id = Sample.objects.filter(pk=sample_id).values_list("chunk_id", flat=True).first()
+    if chunk_id is None:
+        return Sample.objects.none()
     running = Chunk.objects.filter(pk=chunk_id, token=chunk_token, state=Chunk.State.RUNNING)
     if running.select_for_update().first() is None:
         return Sample.objects.none()

@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from grading.permissions import submission_or_404, version_or_404
+from grading.permissions import shown_submission_or_404, version_or_404
 from leaderboard import queries
 from leaderboard.badge import badge
 from leaderboard.export import attachment
@@ -18,7 +18,7 @@ from leaderboard.peer_files import evalplus_document, human_eval_lines
 @require_safe
 def human_eval(request: HttpRequest, public_id: str) -> HttpResponseBase:
     """A line per sample, as they are read from the database."""
-    submission = submission_or_404(request.user, public_id)
+    submission = shown_submission_or_404(request.user, public_id)
     name = f"{public_id}_results.jsonl"
     return StreamingHttpResponse(
         human_eval_lines(submission),
@@ -29,7 +29,7 @@ def human_eval(request: HttpRequest, public_id: str) -> HttpResponseBase:
 
 @require_safe
 def evalplus(request: HttpRequest, public_id: str) -> HttpResponse:
-    submission = submission_or_404(request.user, public_id)
+    submission = shown_submission_or_404(request.user, public_id)
     text = json.dumps(evalplus_document(submission))
     return attachment(text, "application/json", f"{public_id}_eval_results.json")
 

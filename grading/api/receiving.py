@@ -48,7 +48,7 @@ class Options(Schema):
 
     version: str = ""
     file_name: str = "upload.jsonl"
-    visibility: Literal["public", "private"] = "public"
+    visibility: Literal["public", "unlisted", "private"] = "public"
     settings: str = "{}"
     good_lines_only: bool = False
     dry_run: bool = False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.db.models import QuerySet
 from django.http import (
@@ -25,7 +25,9 @@ from grading.api.links import absolute
 from grading.api.paging import page
 from grading.models import Sample, Submission
 from grading.permissions import (
+    Viewer,
     may_cancel,
+    sees_generations,
     sees_targets,
     submission_or_404,
     visible_submissions,
@@ -37,6 +39,8 @@ from grading.queries.samples import sample_or_404
 # What a waiting client is told to leave between two questions, in seconds.
 RETRY_S = (1, 30)
 STREAM_BATCH = 500
+
+Results: TypeAlias = Callable[[QuerySet[Sample]], list[dict[str, Any]]]
 
 router = Router(tags=["submissions"])
 
@@ -85,7 +89,7 @@ def cancel(request: HttpRequest, public_id: str) -> dict[str, Any]:
         raise Problem(409, "nothing to cancel", "Grading has ended.", state=found.state)
     if not may_cancel(request.user, found):
         raise Problem(403, "not allowed", "Its uploader or staff can cancel a submission.")
-    chunks.cancel_submission(found)
+    chunks.cancel_submission(found, request.user.pk)
     found.refresh_from_db()
     return _state(request, found)
 
@@ -94,14 +98,16 @@ def cancel(request: HttpRequest, public_id: str) -> dict[str, Any]:
 def results(
     request: HttpRequest, public_id: str, outcome: str = "", cursor: str = "", limit: int = 100
 ) -> dict[str, Any]:
-    samples = _samples(request, public_id, outcome)
-    return page(samples, ["task__position", "index"], cursor, limit, _results)
+    found, samples = _samples(request, public_id, outcome)
+    shown = _results_for(viewer_of(request), found)
+    return page(samples, ["task__position", "index"], cursor, limit, shown)
 
 
 @router.get("/{public_id}/results.jsonl", summary="All verdicts, a line each")
 def results_lines(request: HttpRequest, public_id: str, outcome: str = "") -> HttpResponseBase:
-    samples = _samples(request, public_id, outcome)
-    return StreamingHttpResponse(_lines(samples), content_type="application/x-ndjson")
+    found, samples = _samples(request, public_id, outcome)
+    lines = _lines(samples, _results_for(viewer_of(request), found))
+    return StreamingHttpResponse(lines, content_type="application/x-ndjson")
 
 
 @router.get("/{public_id}/results/{task}/{index}", summary="Everything about one sample")
@@ -112,26 +118,32 @@ def result(
     viewer = viewer_of(request)
     found = submission_or_404(viewer, public_id)
     row = sample_or_404(found, task, index)
+    if not sees_generations(viewer, found):
+        raise Problem(403, "hidden", "The uploader shows outcomes, but no text of a generation.")
     open_ = sees_targets(viewer, found.version.benchmark)
     return records.sample(row, open_, visible_submissions(viewer), attempt)
 
 
-def _samples(request: HttpRequest, public_id: str, outcome: str) -> QuerySet[Sample]:
+def _samples(
+    request: HttpRequest, public_id: str, outcome: str
+) -> tuple[Submission, QuerySet[Sample]]:
     found = submission_or_404(viewer_of(request), public_id)
     if outcome and outcome not in queries.SAMPLE_FILTERS:
         known = ", ".join(queries.SAMPLE_FILTERS)
         raise Problem(422, "unknown outcome", f"{outcome!r} is none of {known}.")
-    return queries.samples_with(found, outcome)
+    return found, queries.samples_with(found, outcome)
 
 
-def _results(samples: QuerySet[Sample]) -> list[dict[str, Any]]:
-    return [asdict(row) for row in queries.rows(samples)]
+def _results_for(viewer: Viewer, found: Submission) -> Results:
+    """How samples are shown; a detail may hold text of the program."""
+    hidden = {} if sees_generations(viewer, found) else {"detail": ""}
+    return lambda samples: [asdict(row) | hidden for row in queries.rows(samples)]
 
 
-def _lines(samples: QuerySet[Sample]) -> Iterator[str]:
+def _lines(samples: QuerySet[Sample], shown: Results) -> Iterator[str]:
     cursor: str | None = ""
     while cursor is not None:
-        part = page(samples, ["task__position", "index"], cursor, STREAM_BATCH, _results)
+        part = page(samples, ["task__position", "index"], cursor, STREAM_BATCH, shown)
         cursor = part["next"]
         for row in part["items"]:
             yield json.dumps(row, default=str) + "\n"

@@ -14,6 +14,7 @@ from django.db.models.functions import Cast, Coalesce
 
 from grading import triage
 from grading.models import CrashGroup, Sample
+from grading.permissions import Action, people_who_may
 from grading.queries import evidence
 from grading.queries.paging import page_of
 from grading.suggestions import Suggestion
@@ -195,4 +196,4 @@ def _rows(found: QuerySet[Any]) -> list[Row]:
 
 def assignable() -> QuerySet[User]:
     """People who may work on groups."""
-    return User.objects.filter(is_staff=True, is_active=True).order_by("username")
+    return people_who_may(Action.TRIAGE).order_by("username")

@@ -10,7 +10,10 @@ from django.http import HttpRequest
 from django.template import Context
 from django.urls import reverse
 
+from grading import permissions
 from grading.engine.outcome import GRADER_VERSION
+from grading.models import Submission
+from grading.permissions import Action
 
 register = template.Library()
 
@@ -63,9 +66,11 @@ def main_nav(context: Context) -> dict[str, Any]:
         ("Submit", "submit", ("/submit/",)),
     ]
     user = getattr(request, "user", None)
-    if user is not None and user.is_staff:
+    if user is not None and permissions.may(user, Action.TRIAGE):
         links.append(("Triage", "triage", ("/triage/", "/regrades/")))
-    if user is not None and user.is_superuser:
+    if user is not None and permissions.may(user, Action.MANAGE_PEOPLE):
+        links.append(("People", "people", ("/people/",)))
+    if user is not None and permissions.may(user, Action.SEE_JOBS):
         links.append(("Queue", "django_rq:home", ("/admin/queues/",)))
     return {"items": [_item(path, *link) for link in links]}
 
@@ -75,6 +80,13 @@ def _item(path: str, label: str, name: str, sections: tuple[str, ...]) -> NavIte
     if path == url:
         return NavItem(label, url, "page")
     return NavItem(label, url, "true" if path.startswith(sections) else "")
+
+
+@register.simple_tag(takes_context=True)
+def may(context: Context, action: str, submission: Submission | None = None) -> bool:
+    """Whether the visitor may do ``action``, a value of `Action`; nobody may without a request."""
+    user = context.get("user")
+    return user is not None and permissions.may(user, Action(action), submission)
 
 
 @register.simple_tag

@@ -9,13 +9,21 @@ from django.shortcuts import render
 
 from grading import environments
 from grading.models import Sample
-from grading.permissions import sees_targets, submission_or_404, visible_submissions
+from grading.permissions import (
+    sees_generations,
+    sees_targets,
+    shown_submission_or_404,
+    submission_or_404,
+    visible_submissions,
+)
 from grading.queries import samples as queries
 
 
 def sample(request: HttpRequest, public_id: str, task_slug: str, index: int) -> HttpResponse:
     found = submission_or_404(request.user, public_id)
     row = queries.sample_or_404(found, task_slug, index)
+    if not sees_generations(request.user, found):
+        return render(request, "grading/sample_hidden.html", {"submission": found, "sample": row})
     open_ = sees_targets(request.user, found.version.benchmark)
     context = {
         "submission": found,
@@ -40,20 +48,20 @@ def _case_name(row: Sample) -> str:
 
 
 def generation(request: HttpRequest, public_id: str, task_slug: str, index: int) -> HttpResponse:
-    found = submission_or_404(request.user, public_id)
+    found = shown_submission_or_404(request.user, public_id)
     row = queries.sample_or_404(found, task_slug, index)
     return attachment(row.generation.text, f"{row.task.slug}-{row.index}-generation.txt")
 
 
 def program(request: HttpRequest, public_id: str, task_slug: str, index: int) -> HttpResponse:
-    found = submission_or_404(request.user, public_id)
+    found = shown_submission_or_404(request.user, public_id)
     row = queries.sample_or_404(found, task_slug, index)
     return attachment(queries.program_or_404(row), f"{row.task.slug}-{row.index}-program.txt")
 
 
 def case(request: HttpRequest, public_id: str, task_slug: str, index: int) -> HttpResponse:
     """One row for ``python -m grading.engine``. It holds the targets: 404 where they are hidden."""
-    found = submission_or_404(request.user, public_id)
+    found = shown_submission_or_404(request.user, public_id)
     if not sees_targets(request.user, found.version.benchmark):
         raise Http404
     row = queries.sample_or_404(found, task_slug, index)

@@ -9,11 +9,11 @@ from django.views.decorators.http import require_safe
 from grading import environments, grader
 from grading.engine.outcome import PlatformError
 from grading.models import Environment
-from grading.permissions import staff_only
+from grading.permissions import Action, needs
 
 
 @require_safe
-@staff_only
+@needs(Action.SEE_SANDBOX)
 def sandbox(request: HttpRequest) -> HttpResponse:
     try:
         found = grader.sandbox()

@@ -11,7 +11,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from grading import chunks
 from grading.models import Submission, Task
-from grading.permissions import may_cancel, sees_targets, submission_or_404
+from grading.permissions import may_cancel, sees_generations, sees_targets, submission_or_404
 from grading.queries import peers
 from grading.queries import progress as progress_queries
 from grading.queries import submissions as queries
@@ -77,7 +77,8 @@ def samples(request: HttpRequest, public_id: str) -> HttpResponse:
         if task_slug
         else None,
         "task_slug": task_slug,
-        "open": sees_targets(request.user, found.version.benchmark),
+        "open": sees_targets(request.user, found.version.benchmark)
+        and sees_generations(request.user, found),
         "choices": queries.SAMPLE_FILTERS,
         "page_obj": queries.sample_page(found, outcome, task_slug, request.GET.get("page", "1")),
     }
@@ -86,12 +87,12 @@ def samples(request: HttpRequest, public_id: str) -> HttpResponse:
 
 @require_POST
 def cancel(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Stop grading: what is graded is kept, the rest is never run. Owner or staff."""
+    """Stop grading: what is graded is kept, the rest is never run."""
     found = submission_or_404(request.user, public_id)
     if not may_cancel(request.user, found):
         if found.state != Submission.State.GRADING:
             messages.warning(request, "Nothing to cancel: grading has ended.")
             return redirect("submission", public_id)
         raise PermissionDenied("owner of the submission")
-    chunks.cancel_submission(found)
+    chunks.cancel_submission(found, request.user.pk)
     return redirect("submission", public_id)

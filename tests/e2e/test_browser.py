@@ -80,6 +80,8 @@ class Site:
             f"/s/{self.hidden.public_id}/Hidden-1/0/": 200,
             "/b/hidden/tasks/Hidden-1/": 200,
             "/login/": 200,
+            "/password/lost/": 200,
+            "/join/nothing/": 410,
             "/nowhere/": 404,
         }
 
@@ -101,7 +103,12 @@ class Site:
             "/triage/samples/?exception=Nothing": 200,
             **self.group_pages(),
             "/sandbox/": 200,
+            "/account/": 200,
+            "/account/password/": 200,
             "/account/tokens/": 200,
+            "/people/": 200,
+            f"/people/{self.done.uploader_id}/": 200,
+            f"/s/{self.done.public_id}/manage/": 200,
             f"/s/{self.done.public_id}/Tidepool-2/0/": 200,
             "/admin/": 200,
             "/admin/grading/benchmark/import/": 200,

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from grading.accounts.roles import Role
 from tests.grading import web_records
 
 pytestmark = pytest.mark.django_db
@@ -112,13 +113,14 @@ def dashboard_broker(broker_url: str, settings: Any, monkeypatch: pytest.MonkeyP
     return broker_url
 
 
-def test_the_queue_dashboard_is_for_superusers(client: Client) -> None:
+def test_the_queue_dashboard_is_for_admins(client: Client) -> None:
     home = reverse("django_rq:home")
     assert client.get(home).headers["Location"].startswith("/login/?next=")
-    client.force_login(web_records.person("sam", staff=True))
+    client.force_login(web_records.person("sam", role=Role.MAINTAINER))
     assert client.get(home).status_code == 403
     for name, arguments in (("jobs", [0]), ("workers", [0]), ("clear", [0])):
         assert client.get(reverse(f"django_rq:{name}", args=arguments)).status_code == 403
+    client.force_login(web_records.person("ada", role=Role.ADMIN))
     assert client.get("/admin/django_rq/").status_code == 404
 
 

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from grading import regrades, tokens
+from grading.accounts import invitations, throttle
 from grading.models import (
     Attempt,
     Benchmark,
@@ -66,8 +67,10 @@ def test_lists_read_no_large_text_and_do_not_grow(client: Client, ada: Any, name
 @pytest.mark.parametrize("name", RECORDS)
 def test_every_record_has_a_page(client: Client, ada: Any, name: str) -> None:
     made = web_records.submission(web_records.benchmark(), ada, text="\ud800\0<script>")
-    tokens.make(ada, "<script>", ["read"])
     IdempotencyKey.objects.create(user=ada, key="<script>", submission=made)
+    invitations.invite(ada, [], days=1)
+    throttle.spend([throttle.Limit("log in", ("ada",), 5)])
+    tokens.make(ada, "<script>", ["read"])
     GroupEvent.objects.create(group=CrashGroup.objects.all()[0], kind="note", note="<script>")
     regrade = regrades.ask(regrades.Selection(benchmark="tidepool"), "<script>", ada)
     ChangeLogEntry.objects.create(version=regrade.runs.all()[0].task.version, what="<script>")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -193,3 +194,22 @@ def test_a_cancelled_submission_keeps_its_verdicts_and_runs_no_more() -> None:
     assert (submission.state, states(submission)) == ("cancelled", ["done", "done"])
     assert submission.finished_at is not None
     assert Attempt.objects.count() == 1
+
+
+def test_a_small_submission_does_not_wait_for_a_huge_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    bells: deque[int] = deque()
+    monkeypatch.setattr(queueing, "enqueue", lambda path, chunk_id: bells.append(chunk_id))
+    huge = stored_submission(tasks=1, per_task=200, per_chunk=1)
+    chunks.start(huge)
+    small = stored_submission(tasks=1, per_task=10, per_chunk=5)
+    chunks.start(small)
+    while Submission.objects.get(pk=small.pk).state == "grading":
+        lease = chunks.take(bells.popleft(), "w0-1")
+        assert lease is not None
+        for sample_id in chunks.queued_samples(lease):
+            assert chunks.begin(lease, sample_id)
+            assert verdicts.record(sample_id, lease.token, verdict(), lease.worker)
+        chunks.finish(lease)
+    # It waited for what was in the queue before it, and for no more.
+    assert huge.samples.filter(state="done").count() <= chunks.IN_QUEUE + 1
+    assert Submission.objects.get(pk=huge.pk).state == "grading"

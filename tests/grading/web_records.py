@@ -11,6 +11,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from grading import verdicts
+from grading.accounts import roles
+from grading.accounts.roles import Role
 from grading.engine.limits import Limits
 from grading.engine.outcome import (
     Extraction,
@@ -47,13 +49,18 @@ def _hashed(password: str) -> str:
     return make_password(password)
 
 
-def person(name: str, *, staff: bool = False, superuser: bool = False) -> User:
-    return User.objects.create(
+def person(
+    name: str, *, staff: bool = False, superuser: bool = False, role: Role | None = None
+) -> User:
+    user = User.objects.create(
         username=name,
         password=_hashed(PASSWORD),
         is_staff=staff or superuser,
         is_superuser=superuser,
     )
+    if role:
+        roles.give(user, [role])
+    return user
 
 
 def benchmark(
