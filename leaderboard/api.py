@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
@@ -28,7 +29,7 @@ def board(
     found = version_or_404(request.user, slug, version)
     shown = queries.board(found, score=score, sort="score", q=q[:200], timeouts=timeouts)
     text = export.to_json(shown)
-    tag = f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
+    tag = _tag(text)
     if request.headers.get("If-None-Match") == tag:
         return HttpResponseNotModified()
     response = HttpResponse(text, content_type="application/json")
@@ -39,3 +40,10 @@ def board(
         for name in export.FORMATS
     )
     return response
+
+
+def _tag(text: str) -> str:
+    """The same for the same board, whenever it was computed."""
+    board = json.loads(text)
+    board.pop("computed_at", None)
+    return f'"{hashlib.sha256(json.dumps(board).encode()).hexdigest()[:32]}"'
