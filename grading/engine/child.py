@@ -214,8 +214,9 @@ class Child:
         self._closed = True
         try:
             if self.poll() is None:
+                tree = descendants(self.pid)
                 os.killpg(self.pid, signal.SIGKILL)
-                self._collect(0)
+                self._end(tree, 0)
             self._end_rest()
         finally:
             self._release()
@@ -224,21 +225,24 @@ class Child:
         """Kill and reap what carries the tag, until a look finds nothing more."""
         deadline = time.monotonic() + KILL_S
         while tagged := [pid for pid in descendants(os.getpid()) if _tag_of(pid) == self._tag]:
-            for pid in tagged:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            for pid in tagged:
-                self._reap(pid)
+            self._end(tagged, os.WNOHANG)
             if time.monotonic() > deadline:
                 logger.warning("processes %s do not end", tagged)
                 return
             time.sleep(_POLL_S)
 
-    def _reap(self, pid: int) -> None:
+    def _end(self, pids: list[int], options: int) -> None:
+        """Kill these, parents before their children, and reap those that are of this process."""
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if self._returncode is None:
+            self._collect(options)
         # One below another of the tree becomes a child of this process when that one ends.
-        with contextlib.suppress(ChildProcessError):
-            _, _, spent = os.wait4(pid, os.WNOHANG)
-            self._spent_s += spent.ru_utime + spent.ru_stime
+        for pid in pids:
+            with contextlib.suppress(ChildProcessError):
+                _, _, spent = os.wait4(pid, options)
+                self._spent_s += spent.ru_utime + spent.ru_stime
 
     def _close_pipes(self) -> None:
         for fd in self._host_fds:

@@ -76,7 +76,8 @@ def _image(names: tuple[str, ...], compiled: bool) -> bytes:
     modules = []
     for name in names:
         source = (_HERE / f"{name}.py").read_text(encoding="utf-8")
-        code = compile(source, f"<evalsite {name}>", "exec", dont_inherit=True)
+        # Without its docstrings it is read sooner.
+        code = compile(source, f"<evalsite {name}>", "exec", dont_inherit=True, optimize=2)
         modules.append((name, code if compiled else source))
     # Version 2 of the format is read by every interpreter.
     data = marshal.dumps(modules, 2 if not compiled else marshal.version)

@@ -1,4 +1,3 @@
-# ruff: noqa: T201
 """Count how many of 1,148 raw chat answers pass HumanEval's own check after extraction.
 
 Runs each program in a plain fresh interpreter (no sandbox) and compares with the stored

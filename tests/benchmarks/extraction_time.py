@@ -1,4 +1,3 @@
-# ruff: noqa: T201
 """Time extraction on hostile text: it has to grow with the size, not with its square.
 
 .venv/bin/python tests/benchmarks/extraction_time.py [MEGABYTES ...]

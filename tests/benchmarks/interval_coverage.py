@@ -1,4 +1,3 @@
-# ruff: noqa: T201
 """Simulate how often the shipped interval holds the true score: at least 93 % in the worst cell.
 
 .venv/bin/python tests/benchmarks/interval_coverage.py [BOARDS_PER_CELL]

