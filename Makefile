@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN := .venv/bin
 STAMP := .venv/.lock-installed
 
-.PHONY: env demo test cases attacks agreement lint lock
+.PHONY: env demo test cases attacks agreement bench bench-load lint lock
 
 env:
 	@PYTHON="$(PYTHON)" STAMP="$(STAMP)" sh .ci/env
@@ -23,6 +23,12 @@ attacks: env
 
 agreement: env
 	$(BIN)/python tests/agreement/run.py $(ARGS)
+
+bench: env
+	$(BIN)/python tests/benchmarks/bench.py $(ARGS)
+
+bench-load: env
+	$(BIN)/python tests/benchmarks/load_independence.py $(ARGS)
 
 lint: env
 	$(BIN)/ruff format --check .

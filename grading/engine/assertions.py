@@ -82,7 +82,7 @@ def _run(
         run = session.run(order, sandbox, limits, tick)
     elif starved(run, limits):
         with sandbox.solo(tick):
-            run = session.run(order, sandbox, limits, tick)
+            run = session.run(order, sandbox, limits, tick, patient=True)
     return run
 
 

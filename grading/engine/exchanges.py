@@ -61,7 +61,7 @@ def judge(
         run = script_run.run(program, given, denied, sandbox, limits, tick)
         if starved(run, limits):
             with sandbox.solo(tick):
-                run = script_run.run(program, given, denied, sandbox, limits, tick)
+                run = script_run.run(program, given, denied, sandbox, limits, tick, patient=True)
         return run
 
     answers: list[_Answer] = []

@@ -38,11 +38,12 @@ class Judged:
 
 
 def starved(run: Run | ScriptRun, limits: Limits) -> bool:
-    """Whether a timeout is the host's load: the cell waited for a core over 20 % of the limit.
+    """Whether a timeout is the host's load: over 20 % of the limit went into waiting for a core.
 
-    Where the kernel does not count that: it had a core for less than half of the limit.
+    Where the kernel does not count that: the cell had a core for less than half of the limit. A
+    cell that had cores for all of the limit took them from itself.
     """
-    if not isinstance(run.ended, Timeout):
+    if not isinstance(run.ended, Timeout) or run.usage.cpu_s >= limits.timeout_s:
         return False
     if run.usage.wait_s is None:
         return run.usage.cpu_s < limits.timeout_s / 2

@@ -63,11 +63,13 @@ def run(
     sandbox: Sandbox,
     limits: Limits,
     tick: Callable[[], None] | None = None,
+    patient: bool = False,
 ) -> ScriptRun:
     """Run ``code`` with the text ``given`` on standard input.
 
     ``tick`` is called about once a second while waiting. Raises PlatformError when the process
-    does not come up, or cannot take the input.
+    does not come up, or cannot take the input. ``patient``: the clock stands still while the
+    process waits for a core.
     """
     boot = ["-c", runtime.BOOT]
     with sandbox.start(boot, allow_processes=limits.allow_processes, tick=tick) as child:
@@ -77,6 +79,8 @@ def run(
         session.give(code, given, denied, sandbox.rlimits(limits))
         session.await_frame(b"R")
         session.start_clock()
+        if patient:
+            session.watch.forgive(session.forgiven_s)
         started = time.monotonic()
         try:
             session.await_end()
@@ -176,8 +180,16 @@ class _Session:
     def note_usage(self) -> None:
         usage = self.child.usage()
         if usage.wait_s is not None:
-            usage = replace(usage, wait_s=max(0.0, usage.wait_s - self.start_wait_s))
+            waited = usage.wait_s - self.start_wait_s - self.watch.granted_s
+            usage = replace(usage, wait_s=max(0.0, waited))
         self.result.usage = usage
+
+    def forgiven_s(self) -> float:
+        """Seconds that do not count against the limit; none once it had cores for that."""
+        usage = self.child.usage()
+        if usage.wait_s is None or usage.cpu_s >= self.limits.timeout_s:
+            return 0.0
+        return usage.wait_s - self.start_wait_s
 
     def close(self) -> None:
         """Note what the process used, how it ended, and what it printed before."""

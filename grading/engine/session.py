@@ -32,6 +32,7 @@ from grading.engine.run import (
     Violation,
 )
 from grading.engine.sandbox import Sandbox
+from grading.engine.usage import descendants, total_wait_s
 from grading.engine.watch import Watch
 
 _NO_ID = b"\0" * 8
@@ -40,10 +41,15 @@ _DYING_POLL_S = 0.002
 
 
 def run(
-    order: Order, sandbox: Sandbox, limits: Limits, tick: Callable[[], None] | None = None
+    order: Order,
+    sandbox: Sandbox,
+    limits: Limits,
+    tick: Callable[[], None] | None = None,
+    patient: bool = False,
 ) -> Run:
     """Run one program. ``tick`` is called about once a second while waiting.
 
+    ``patient``: the clock stands still while cell, judge or this process wait for a core.
     Raises PlatformError when cell or judge do not come up, or the judge dies before the cell
     has given a value.
     """
@@ -55,6 +61,8 @@ def run(
         session = _Session(cell, judge, limits, tick)
         session.greet(sandbox)
         session.await_start()
+        if patient:
+            session.watch.forgive(session.forgiven_s)
         started = time.monotonic()
         try:
             session.converse(order, sandbox.rlimits(limits))
@@ -78,6 +86,7 @@ class _Session:
         self.judge_printed = Captured()
         self.answered = False
         self.start_wait_s = 0.0
+        self.others_start_wait_s = 0.0
         self.watch = Watch(time.monotonic() + STARTUP_S, tick, cell.workdir)
         self.pipes = Pipes(self.cell, self.judge)
         self.pipes.attach(cell.capture_fd, self.capture(self.result.stdout))
@@ -117,6 +126,7 @@ class _Session:
                 raise PlatformError(f"the {name} said {kind!r} instead of starting")
         # Waiting for a core while starting is not the program's.
         self.start_wait_s = self.cell_process.usage().wait_s or 0.0
+        self.others_start_wait_s = self.others_wait_s()
         self.watch.deadline = time.monotonic() + self.limits.timeout_s
 
     def converse(self, order: Order, rlimits: list[tuple[int, int]]) -> None:
@@ -227,6 +237,21 @@ class _Session:
             raise JudgeDied
         raise PlatformError(f"the judge ended before it began: {self.judge_printed.text()}")
 
+    # --- waiting for a core -------------------------------------------------------------------
+
+    def others_wait_s(self) -> float:
+        """What judge and host waited: the three take turns, so it adds to what the cell did."""
+        judge = self.judging.process.pid
+        waited = total_wait_s(os.getpid(), judge, *descendants(judge))
+        return waited - self.others_start_wait_s
+
+    def forgiven_s(self) -> float:
+        """Seconds that do not count against the limit; none once the cell had cores for that."""
+        usage = self.cell_process.usage()
+        if usage.wait_s is None or usage.cpu_s >= self.limits.timeout_s:
+            return 0.0
+        return usage.wait_s - self.start_wait_s + self.others_wait_s()
+
     # --- the end ------------------------------------------------------------------------------
 
     def returncode(self) -> int | None:
@@ -244,7 +269,10 @@ class _Session:
         """Note what the cell used; keep what it printed before it ended."""
         usage = self.cell_process.usage()
         if usage.wait_s is not None:
-            usage = replace(usage, wait_s=max(0.0, usage.wait_s - self.start_wait_s))
+            waited = usage.wait_s - self.start_wait_s
+            if isinstance(self.result.ended, Timeout):
+                waited += self.others_wait_s() - self.watch.granted_s
+            usage = replace(usage, wait_s=max(0.0, waited))
         self.result.usage = usage
         self.result.returncode = self.returncode()
         if self.result.ended is not None and not isinstance(self.result.ended, Overflow):

@@ -32,6 +32,11 @@ def tree_usage(pid: int) -> Usage:
     )
 
 
+def total_wait_s(*pids: int) -> float:
+    """Sum of the run-queue delays of these processes in seconds; 0 where not counted."""
+    return sum(_wait_s(pid) or 0.0 for pid in pids)
+
+
 def descendants(pid: int) -> list[int]:
     """Process ids below ``pid``, parents before their children; empty where /proc has none."""
     found = children(pid)

@@ -1,4 +1,4 @@
-# ruff: noqa: E402, T201
+# ruff: noqa: E402
 """Time the snapshot and the board page of a large board on generated scores.
 
 .venv/bin/python tests/benchmarks/board_speed.py [MODELS TASKS SAMPLES]

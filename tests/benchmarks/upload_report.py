@@ -1,4 +1,3 @@
-# ruff: noqa: T201
 """Time and memory of the report on a large upload: 500,000 samples in about 200 MB, as lines and
 as one JSON document.
 

@@ -542,6 +542,7 @@ def test_nothing_a_candidate_does_forges_a_pass(sandbox: Sandbox, name: str) -> 
     ("ended", "wait_s", "cpu_s", "right"),
     [
         (Timeout(), 0.7, 2.3, True),
+        (Timeout(), 0.7, 3.1, False),
         (Timeout(), 0.5, 2.5, False),
         (Timeout(), None, 1.0, True),
         (Timeout(), None, 2.0, False),

@@ -280,8 +280,9 @@ def test_a_starved_timeout_runs_again_alone(
 ) -> None:
     seen: list[str] = []
 
-    def fake(program: str, given: str, *rest: Any) -> ScriptRun:
+    def fake(program: str, given: str, *rest: Any, patient: bool = False) -> ScriptRun:
         first = given == "4\n" and seen.count(given) == 0
+        assert patient is (given == "4\n" and given in seen)
         seen.append(given)
         if first:
             return ScriptRun(ended=Timeout(), usage=Usage(1.0, 2.0, 1), wall_s=3.0)
