@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 BATCH = 20
 # So many for each process, for the case that one of them is much slower than the others.
-_BATCHES = 4
+_BATCHES = 2
 
 _job: tuple[Callable[[Any, Sandbox], Any], Sandbox]
 

