@@ -62,7 +62,8 @@ class Run:
     """What was seen of one run. ``ended`` None: every target was evaluated, or loading failed.
 
     ``loaded`` is the cell's answer to loading: ``failure``, ``names``, ``denied``. ``targets``
-    are the judge's reports, each with ``duration_s`` added.
+    are the judge's reports, each with ``duration_s`` added. ``wall_s`` is by the run's own clock,
+    which stands still where it was patient.
     """
 
     ended: Ended | None = None

@@ -68,7 +68,7 @@ def run(
             session.converse(order, sandbox.rlimits(limits))
         except Ended as ended:
             session.result.ended = ended
-        session.result.wall_s = time.monotonic() - started
+        session.result.wall_s = time.monotonic() - started - session.watch.granted_s
         session.close()
         return session.result
 
