@@ -141,21 +141,25 @@ def correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def _flakes(version: BenchmarkVersion) -> Mapping[int, float]:
-    """By task: of the public samples that ran more than once, the share whose outcomes differ."""
+    """By task: of the public samples that ran again, the share whose outcomes differ.
+
+    Only runs of one grader under the same conditions are compared, not those of a regrade that
+    changed them.
+    """
     again = Attempt.objects.filter(
         number__gt=1,
         sample__submission__version=version,
         sample__submission__visibility=Submission.Visibility.PUBLIC,
     )
-    samples = (
-        Sample.objects.filter(pk__in=again.order_by().values("sample"))
-        .annotate(kinds=Count("attempts__outcome", distinct=True))
-        .order_by()
-        .values_list("task_id", "kinds")
+    alike = Attempt.objects.filter(sample__in=again.order_by().values("sample")).order_by()
+    counted = (
+        alike.values("sample_id", "sample__task_id", "grader_version", "run_key")
+        .annotate(runs=Count("pk"), kinds=Count("outcome", distinct=True))
+        .filter(runs__gt=1)
     )
     found: dict[int, list[bool]] = {}
-    for task, kinds in samples:
-        found.setdefault(task, []).append(kinds > 1)
+    for one in counted:
+        found.setdefault(one["sample__task_id"], []).append(one["kinds"] > 1)
     return {task: sum(differ) / len(differ) for task, differ in found.items()}
 
 
