@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.core.paginator import Page
-from django.db.models import Count, FloatField, Max, Q, QuerySet, Sum
+from django.db.models import Count, Exists, FloatField, Max, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Coalesce
 
 from grading import triage
@@ -107,7 +107,11 @@ def groups(filters: Filters) -> QuerySet[CrashGroup]:
     """The groups that match, with their counts, in the order asked for."""
     held = _held(filters)
     of = "fingerprints__samples"
-    found = _matching(filters).annotate(
+    found = _matching(filters)
+    if filters.state != ANY_STATE or held:
+        # Before the counting, so that a page's total needs none of it.
+        found = found.filter(Exists(_samples(filters).filter(fingerprint__group=OuterRef("pk"))))
+    found = found.annotate(
         samples=Count(of, filter=held),
         models=Count(f"{of}__submission__language_model", filter=held, distinct=True),
         tasks=Count(f"{of}__task__task_id", filter=held, distinct=True),
@@ -126,8 +130,6 @@ def groups(filters: Filters) -> QuerySet[CrashGroup]:
             0.0,
         ),
     )
-    if filters.state != ANY_STATE or held:
-        found = found.filter(samples__gt=0)
     return found.order_by(*SORTS.get(filters.sort, SORTS["stake"]), "pk")
 
 
@@ -157,13 +159,10 @@ def _held(filters: Filters) -> Q:
     return held
 
 
-def of_group(group: CrashGroup, filters: Filters) -> QuerySet[Sample]:
-    """The group's samples that the filters let through."""
-    found = Sample.objects.filter(fingerprint__group=group)
-    for name, path in _OF_SAMPLE.items():
-        if value := getattr(filters, name):
-            found = found.filter(**{path: value})
-    return found
+def _samples(filters: Filters) -> QuerySet[Sample]:
+    """The samples that the filters let through."""
+    chosen = {path: getattr(filters, name) for name, path in _OF_SAMPLE.items()}
+    return Sample.objects.filter(**{path: value for path, value in chosen.items() if value})
 
 
 def queue_page(filters: Filters, number: str) -> Page[Row]:
