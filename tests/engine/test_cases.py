@@ -116,10 +116,17 @@ def test_a_wrong_file_stops_the_run_before_it_begins(tmp_path: Path) -> None:
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def run(folder: Path, cases: str) -> subprocess.CompletedProcess[str]:
+def test_an_interpreter_that_is_not_there_stops_the_run(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text("\n".join(lines(GOOD)))
+    done = run(tmp_path, "in.jsonl", "--python", "2.99")
+    assert done.returncode == 2
+    assert "no Python interpreter '2.99'" in done.stderr
+
+
+def run(folder: Path, cases: str, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "grading.engine", "--cases", str(folder / cases)]
     return subprocess.run(
-        [*command, "--out", str(folder / "out.jsonl")],
+        [*command, "--out", str(folder / "out.jsonl"), *options],
         cwd=ROOT,
         capture_output=True,
         text=True,
