@@ -49,7 +49,7 @@ def test_an_invitation_makes_one_account_with_its_roles(client: Client, admin: U
     assert guest.post(link, ACCOUNT).status_code == 302
     nora = User.objects.get(username="nora")
     assert roles.given_roles(nora) == [Role.TRIAGER]
-    assert guest.get(reverse("crashes")).status_code == 200
+    assert guest.get(reverse("triage")).status_code == 200
 
     assert Client().get(link).status_code == 410
     assert Client().post(link, ACCOUNT | {"username": "second"}).status_code == 410
