@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from agreement.sets import Case
 
@@ -81,10 +83,16 @@ class Store:
             self._known[row["case"]] = Result(**fields)
 
     def fill(self, cases: list[Case], workers: int) -> list[Result]:
-        """The result of every case, grading those that have none yet."""
-        missing = [case for case in cases if case.name not in self._known]
+        """The result of every case, grading those that have none yet; equal programs once."""
+        equal: defaultdict[Any, list[Case]] = defaultdict(list)
+        for case in cases:
+            if case.name not in self._known:
+                equal[case.task, case.generation].append(case)
+        firsts = [same[0] for same in equal.values()]
+        graded = zip(equal.values(), grade_all(firsts, workers), strict=True)
         with self._path.open("a") as file:
-            for case, result in zip(missing, grade_all(missing, workers), strict=True):
-                self._known[case.name] = result
-                file.write(json.dumps({"case": case.name, "result": asdict(result)}) + "\n")
+            for same, result in graded:
+                for case in same:
+                    self._known[case.name] = result
+                    file.write(json.dumps({"case": case.name, "result": asdict(result)}) + "\n")
         return [self._known[case.name] for case in cases]
