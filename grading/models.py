@@ -1,4 +1,4 @@
-"""Records of grading: what is asked, what was submitted, how every run of it ended.
+"""Records of grading: what was submitted and how every run of it ended; all others by name.
 
 Life of a sample: ``queued`` -> ``done`` (one attempt decided), ``platform_failed`` (the platform
 could not grade it; no score) or ``cancelled``. Only :mod:`grading.verdicts` writes ``done``.
@@ -12,15 +12,17 @@ from django.db import models
 from django.utils import timezone
 
 from grading.accounts.models import Attempts, Invitation
+from grading.api_models import ApiToken, IdempotencyKey
+from grading.benchmark_models import Benchmark, BenchmarkVersion, Task
 from grading.crash_models import CrashGroup, Fingerprint, GroupEvent
 from grading.engine.outcome import Outcome
-from grading.engine.task import Kind
 from grading.environment_models import Environment
 from grading.fields import HostileJSONField
 from grading.public_ids import public_id
 from grading.regrade_models import ChangeLogEntry, Regrade, RegradeRun
 
 __all__ = [
+    "ApiToken",
     "Attempt",
     "AttemptText",
     "Attempts",
@@ -33,6 +35,7 @@ __all__ = [
     "Fingerprint",
     "Generation",
     "GroupEvent",
+    "IdempotencyKey",
     "Invitation",
     "LanguageModel",
     "Regrade",
@@ -42,134 +45,6 @@ __all__ = [
     "Task",
     "TaskScore",
 ]
-
-
-class Benchmark(models.Model):
-    """A named task set; its policies hold for all its versions."""
-
-    slug = models.SlugField(unique=True, max_length=80)
-    title = models.CharField(max_length=200)
-    description = models.TextField(blank=True)
-    targets_hidden = models.BooleanField(
-        default=False, help_text="Show targets and what they returned to staff only."
-    )
-    blocks = models.CharField(
-        max_length=10,
-        default="auto",
-        choices=[
-            ("auto", "first block that defines the entry point"),
-            ("first", "first block"),
-            ("last", "last block"),
-        ],
-    )
-    preamble = models.CharField(
-        max_length=10,
-        default="imports",
-        choices=[
-            ("prompt", "the whole prompt"),
-            ("imports", "the prompt's imports and helpers"),
-            ("nothing", "nothing"),
-        ],
-    )
-    denylist = models.JSONField(
-        null=True, blank=True, help_text="List of denied modules; empty means the default list."
-    )
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        ordering = ["title"]
-
-    def __str__(self) -> str:
-        return self.title
-
-
-class BenchmarkVersion(models.Model):
-    """A frozen edition of a benchmark. Scores compare only within one version."""
-
-    benchmark = models.ForeignKey(Benchmark, on_delete=models.PROTECT, related_name="versions")
-    number = models.PositiveIntegerField()
-    content_hash = models.CharField(
-        max_length=64, help_text="SHA-256 of the canonical task records and the environment"
-    )
-    environment = models.ForeignKey(
-        Environment,
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="versions",
-        help_text="Where programs and targets run; empty: the grader's own interpreter",
-    )
-    source = models.CharField(max_length=200, blank=True)
-    notes = models.JSONField(
-        default=dict, blank=True, help_text="Import report: dropped targets, rejected records."
-    )
-    published = models.BooleanField(default=True)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        ordering = ["benchmark", "-number"]
-        constraints = [
-            models.UniqueConstraint(fields=["benchmark", "number"], name="one_version_per_number"),
-            models.UniqueConstraint(
-                fields=["benchmark", "content_hash"], name="one_version_per_content"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.benchmark} version {self.number}"
-
-
-class Task(models.Model):
-    """One task of a version, as imported. The engine's `Task` is built from it."""
-
-    class Status(models.TextChoices):
-        ACTIVE = "active"
-        SUSPECT = "suspect"  # its own reference solution does not pass
-
-    version = models.ForeignKey(BenchmarkVersion, on_delete=models.CASCADE, related_name="tasks")
-    task_id = models.CharField(max_length=200, help_text="As in the task file, such as HumanEval/0")
-    slug = models.CharField(max_length=200, help_text="URL form of the task id")
-    position = models.PositiveIntegerField()
-    category = models.CharField(max_length=40, default="code_exec")
-    prompt = models.TextField()
-    kind = models.CharField(
-        max_length=10,
-        default=Kind.ASSERTION.value,
-        choices=[
-            (Kind.ASSERTION.value, "assertions"),
-            (Kind.STDIO.value, "standard input and output"),
-        ],
-    )
-    targets = models.JSONField(
-        help_text="Assertion strings; for standard input and output, objects with both"
-    )
-    setup = models.TextField(blank=True)
-    entry_points = models.JSONField(default=list)
-    reference = models.TextField(blank=True, help_text="Reference solution: a whole program")
-    timeout_s = models.FloatField(null=True, blank=True, help_text="From the task's metadata")
-    measured_timeout_s = models.FloatField(
-        null=True, blank=True, help_text="4 x the reference's time where that exceeds the default"
-    )
-    allow_processes = models.BooleanField(default=False)
-    in_place = models.BooleanField(default=False)
-    metadata = models.JSONField(default=dict)
-    few_shot_examples = models.JSONField(default=list)
-    content_hash = models.CharField(max_length=64)
-    status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
-    reference_verdict = HostileJSONField(
-        null=True, blank=True, help_text="Verdict of the reference solution at import"
-    )
-
-    class Meta:
-        ordering = ["version", "position"]
-        constraints = [
-            models.UniqueConstraint(fields=["version", "task_id"], name="one_task_per_id"),
-            models.UniqueConstraint(fields=["version", "slug"], name="one_task_per_slug"),
-            models.UniqueConstraint(fields=["version", "position"], name="one_task_per_position"),
-        ]
-
-    def __str__(self) -> str:
-        return self.task_id
 
 
 class LanguageModel(models.Model):
@@ -465,44 +340,3 @@ class TaskScore(models.Model):
 
     def __str__(self) -> str:
         return f"{self.submission} {self.task}: {self.c} of {self.n}"
-
-
-class IdempotencyKey(models.Model):
-    """What a caller named a request, so that sending it again does not do it again."""
-
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    key = models.CharField(max_length=200)
-    fingerprint = models.CharField(max_length=64)
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["user", "key"], name="one_request_per_key"),
-        ]
-
-    def __str__(self) -> str:
-        return self.key
-
-
-class ApiToken(models.Model):
-    """A key for the API. Only the hash of its secret is kept; see :mod:`grading.tokens`."""
-
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
-    )
-    name = models.CharField(max_length=80)
-    start = models.CharField(max_length=16, help_text="First characters, to tell tokens apart")
-    secret_hash = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the token")
-    scopes = models.JSONField(default=list)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    used_at = models.DateTimeField(null=True, blank=True)
-    used_from = models.CharField(max_length=64, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ["-created_at"]
-
-    def __str__(self) -> str:
-        return f"{self.start}…"
