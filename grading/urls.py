@@ -4,6 +4,7 @@ from django.urls import path
 
 from grading.views import (
     managing,
+    queue,
     regrades,
     samples,
     sandbox,
@@ -37,6 +38,7 @@ urlpatterns = [
     path(f"{SAMPLE}generation.txt", samples.generation, name="sample-generation"),
     path(f"{SAMPLE}program.txt", samples.program, name="sample-program"),
     path(f"{SAMPLE}case.jsonl", samples.case, name="sample-case"),
+    path("queue/", queue.queue, name="queue"),
     path("sandbox/", sandbox.sandbox, name="sandbox"),
     path("account/tokens/", tokens.tokens, name="tokens"),
     path("account/tokens/<int:token_id>/revoke/", tokens.revoke, name="token-revoke"),

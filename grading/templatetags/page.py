@@ -64,6 +64,7 @@ def main_nav(context: Context) -> dict[str, Any]:
         ("Benchmarks", "home", () if compares else ("/b/", "/m/", "/s/")),
         ("Compare", "compare_start", ("/b/",) if compares else ()),
         ("Submit", "submit", ("/submit/",)),
+        ("Queue", "queue", ()),
     ]
     user = getattr(request, "user", None)
     if user is not None and permissions.may(user, Action.TRIAGE):
@@ -71,7 +72,7 @@ def main_nav(context: Context) -> dict[str, Any]:
     if user is not None and permissions.may(user, Action.MANAGE_PEOPLE):
         links.append(("People", "people", ("/people/",)))
     if user is not None and permissions.may(user, Action.SEE_JOBS):
-        links.append(("Queue", "django_rq:home", ("/admin/queues/",)))
+        links.append(("Jobs", "django_rq:home", ("/admin/queues/",)))
     return {"items": [_item(path, *link) for link in links]}
 
 

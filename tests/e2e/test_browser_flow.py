@@ -183,7 +183,7 @@ def test_a_bad_file_shows_its_report(browser: Any, instance: Instance, tmp_path:
 def test_the_queue_dashboard_opens(browser: Any, instance: Instance) -> None:
     with visiting(browser, instance.url) as visitor:
         visitor.sign_in("admin", instance.password)
-        visitor.page.get_by_role("link", name="Queue").click()
+        visitor.page.get_by_role("link", name="Jobs").click()
         visitor.page.get_by_role("link", name="grade").first.wait_for()
         assert visitor.faults == []
 

@@ -91,6 +91,7 @@ TABLE = {
     "GET s/<slug:public_id>/<str:task_slug>/<int:index>/case.jsonl": "000yyy",
     "GET s/<slug:public_id>/results.jsonl": SUBMISSION,
     "GET s/<slug:public_id>/eval_results.json": SUBMISSION,
+    "GET queue/": ANYBODY,
     "GET sandbox/": TEAM,
     "GET regrades/": TEAM,
     "GET regrades/new/": TEAM,
