@@ -170,10 +170,25 @@ def _section(title: str, names: Sequence[str], rows: Rows, rounds: int) -> Itera
         yield f"left out: {NAMES[name]}: {reason}\n"
 
 
+def _script(title: str, file: str) -> Callable[[int], Iterator[str]]:
+    """What a benchmark with a database of its own prints."""
+
+    def section(rounds: int) -> Iterator[str]:
+        yield f"### {title}\n"
+        command = [sys.executable, str(HERE / file)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        yield from done.stdout.splitlines()
+        yield ""
+
+    return section
+
+
 SECTIONS: dict[str, Callable[[int], Iterator[str]]] = {
     "canonical": canonical,
     "mixed": mixed,
     "numpy": numpy,
+    "cache": _script("The verdict cache, the whole way of a submission", "verdict_cache.py"),
+    "board": _script("A large board", "board_speed.py"),
 }
 
 
