@@ -63,7 +63,9 @@ def main() -> int:
     print(f"without: {without_s:.1f} s, {every:,} programs run; {every / without_s:.1f} samples/s")
     print(f"with:    {with_s:.1f} s, {own:,} programs run; {every / with_s:.1f} samples/s")
     print(f"ratio:   {without_s / with_s:.2f}; the bar is {BAR}")
-    same = all(plain[name] == cached[name] for name in ("outcomes", "pass_at_k", "mean_fraction"))
+    # A sum of fractions depends in its last bit on the order in which the verdicts came.
+    near = abs(plain["mean_fraction"] - cached["mean_fraction"]) < 1e-12
+    same = near and all(plain[name] == cached[name] for name in ("outcomes", "pass_at_k"))
     print("same verdicts" if same else f"DIFFERENT VERDICTS: {plain} {cached}")
     return 0 if same and without_s / with_s >= BAR else 1
 
