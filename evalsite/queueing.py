@@ -197,12 +197,6 @@ def _first_ids(path: str, job_ids: list[str]) -> set[int]:
     return {int(match[1]) for match in map(pattern.match, job_ids) if match}
 
 
-def queue_length() -> int:
-    """Jobs that wait for a worker. Raises redis.RedisError, broker.NoBroker."""
-    client = _client(url())
-    return sum(_queue(client, low).count for low in (False, True))
-
-
 def worker_count() -> int:
     """Workers that listen on the broker. Raises redis.RedisError, broker.NoBroker."""
     return int(rq.Worker.count(connection=_client(url())))

@@ -23,10 +23,5 @@ def went_well(key: int) -> None:
     _ENTRY.pack_into(_checked, _place(key), key, time.monotonic())
 
 
-def forget() -> None:
-    """Every one is due again."""
-    _checked[:] = bytes(len(_checked))
-
-
 def _place(key: int) -> int:
     return key % _PLACES * _ENTRY.size

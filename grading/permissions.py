@@ -94,7 +94,7 @@ def needs(action: Action) -> Callable[[View], View]:
 
 
 # Guard of the pages about failures.
-staff_only = needs(Action.TRIAGE)
+triage_only = needs(Action.TRIAGE)
 
 
 def require(user: Viewer, action: Action, submission: Submission) -> None:

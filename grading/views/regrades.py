@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from grading import regrade_apply, regrades
 from grading.models import Regrade
-from grading.permissions import staff_only
+from grading.permissions import triage_only
 from grading.queries import regrades as queries
 from grading.regrade_forms import RegradeForm
 from grading.regrade_results import results, score_changes, summary
@@ -20,14 +20,14 @@ REFUSED = 422
 
 
 @require_safe
-@staff_only
+@triage_only
 def index(request: HttpRequest) -> HttpResponse:
     page = queries.regrade_page(request.GET.get("page", "1"))
     return render(request, "grading/regrades.html", {"page_obj": page})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@staff_only
+@triage_only
 def new(request: HttpRequest) -> HttpResponse:
     """Choose, see how many samples that are, then start: *Count* starts nothing."""
     if request.method != "POST":
@@ -67,7 +67,7 @@ def _person(request: HttpRequest) -> Any:
 
 
 @require_safe
-@staff_only
+@triage_only
 def regrade(request: HttpRequest, public_id: str) -> HttpResponse:
     found = queries.regrade_or_404(public_id)
     outcome = results(found)
@@ -88,7 +88,7 @@ def regrade(request: HttpRequest, public_id: str) -> HttpResponse:
 
 
 @require_POST
-@staff_only
+@triage_only
 def apply(request: HttpRequest, public_id: str) -> HttpResponse:
     """Make the new verdicts count: of all samples, or of those picked."""
     found = queries.regrade_or_404(public_id)
@@ -115,7 +115,7 @@ def _picked(request: HttpRequest) -> list[int]:
 
 
 @require_POST
-@staff_only
+@triage_only
 def cancel(request: HttpRequest, public_id: str) -> HttpResponse:
     found: Regrade = queries.regrade_or_404(public_id)
     try:

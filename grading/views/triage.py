@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from grading import triage as decisions
 from grading.engine.outcome import Outcome
 from grading.models import Benchmark, CrashGroup
-from grading.permissions import staff_only
+from grading.permissions import triage_only
 from grading.queries import failures
 from grading.queries import triage as queries
 from grading.queries.submissions import PLATFORM
@@ -26,7 +26,7 @@ REFUSED = 422
 
 
 @require_safe
-@staff_only
+@triage_only
 def queue(request: HttpRequest) -> HttpResponse:
     return _queue(request, filters_of(request), DecisionForm())
 
@@ -53,7 +53,7 @@ def _queue(
 
 
 @require_POST
-@staff_only
+@triage_only
 def decide(request: HttpRequest) -> HttpResponse:
     """Decide on the groups that were picked, or, once it is confirmed, on all that match.
 
@@ -114,7 +114,7 @@ def _back(request: HttpRequest) -> str:
 
 
 @require_safe
-@staff_only
+@triage_only
 def samples(request: HttpRequest) -> HttpResponse:
     names = [field.name for field in fields(failures.Filters)]
     filters = failures.Filters(**{name: request.GET.get(name, "").strip() for name in names})
@@ -129,7 +129,7 @@ def samples(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@staff_only
+@triage_only
 def crashes(request: HttpRequest) -> HttpResponse:
     """Where the crash list used to be."""
     query = request.GET.urlencode()

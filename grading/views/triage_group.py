@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from grading import triage as decisions
 from grading.models import CrashGroup, Fingerprint
-from grading.permissions import staff_only
+from grading.permissions import triage_only
 from grading.queries import crash_group as queries
 from grading.queries.samples import has_own_policies
 from grading.triage_forms import DecisionForm
@@ -22,7 +22,7 @@ REFUSED = 422
 
 
 @require_safe
-@staff_only
+@triage_only
 def group(request: HttpRequest, public_id: str) -> HttpResponse:
     return _page(request, queries.group_or_404(public_id), DecisionForm())
 
@@ -76,7 +76,7 @@ def _here(request: HttpRequest, public_id: str) -> str:
 
 
 @require_POST
-@staff_only
+@triage_only
 def decide(request: HttpRequest, public_id: str) -> HttpResponse:
     """Change state, assignee or add a note; then the list again, or this page."""
     found = queries.group_or_404(public_id)
@@ -90,7 +90,7 @@ def decide(request: HttpRequest, public_id: str) -> HttpResponse:
 
 
 @require_POST
-@staff_only
+@triage_only
 def merge(request: HttpRequest, public_id: str) -> HttpResponse:
     found = queries.group_or_404(public_id)
     into = CrashGroup.objects.filter(public_id=request.POST.get("into", "").strip()).first()
@@ -103,7 +103,7 @@ def merge(request: HttpRequest, public_id: str) -> HttpResponse:
 
 
 @require_POST
-@staff_only
+@triage_only
 def split(request: HttpRequest, public_id: str) -> HttpResponse:
     rows = Fingerprint.objects.select_related("group").filter(group__public_id=public_id)
     row = get_object_or_404(rows, value=request.POST.get("fingerprint", ""))

@@ -15,7 +15,7 @@ from django.db.models import ProtectedError
 from django.test import Client
 from pytest_django import Settings
 
-from grading import benchmarks, canaries, chunks, environment_rules, environments, grader, jobs
+from grading import benchmarks, chunks, environment_rules, environments, grader, jobs
 from grading.engine import canary
 from grading.engine.outcome import Outcome
 from grading.engine.records import TaskRecord
@@ -30,13 +30,12 @@ PROGRAM = "import tiny\ndef add(a, b):\n    return a + b + tiny.VALUE - 42\n"
 
 
 @pytest.fixture
-def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, canaries_due: None) -> Iterator[Path]:
     """A host that has built nothing yet, with an installer that takes no time."""
     make_uv(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("EVALSITE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(grader, "_sandboxes", {})
-    canaries.forget()
     yield tmp_path
     for found in grader._sandboxes.values():
         found.environment.release()

@@ -22,14 +22,13 @@ from pytest_django import Settings
 from rq.timeouts import BaseTimeoutException
 
 from evalsite import queueing
-from grading import canaries, chunks, grader, jobs, sweep
+from grading import canaries, chunks, jobs, sweep
 from grading.engine import canary
 from grading.engine.outcome import Outcome, PlatformError, Verdict
 from grading.models import Attempt, Chunk, Sample, TaskScore
 from tests.grading.pipeline_records import (
     age_chunks,
     stored_submission,
-    unstarted_sandbox,
     verdict,
     work,
 )
@@ -43,16 +42,12 @@ Grade = Callable[..., Verdict]
 
 
 @pytest.fixture
-def use_grade(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Callable[[Grade], None]:
-    """Replace the engine's ``grade_program``, with a sandbox that is never started.
-
-    Every sample is run, whatever was run before.
-    """
+def use_grade(
+    replaced_grade: Callable[[Grade], None], settings: Settings
+) -> Callable[[Grade], None]:
+    """Every sample is run, whatever was run before."""
     settings.VERDICT_CACHE = False
-    monkeypatch.setattr(grader, "sandbox", unstarted_sandbox)
-    monkeypatch.setattr(canary, "check", lambda sandbox: None)
-    canaries.forget()
-    return lambda grade: monkeypatch.setattr(grader, "grade_program", grade)
+    return replaced_grade
 
 
 @pytest.fixture

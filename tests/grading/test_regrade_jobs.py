@@ -15,11 +15,11 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalsite import queueing
-from grading import canaries, chunks, grader, regrade_jobs, regrade_runs, regrades, sweep
+from grading import canaries, chunks, regrade_jobs, regrade_runs, regrades, sweep
 from grading.engine import canary
 from grading.engine.outcome import Outcome, PlatformError, Verdict
 from grading.models import Attempt, Regrade, RegradeRun, Sample, TaskScore
-from tests.grading.pipeline_records import stored_submission, unstarted_sandbox, verdict, work
+from tests.grading.pipeline_records import stored_submission, verdict, work
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -30,12 +30,9 @@ Grade = Callable[..., Verdict]
 
 
 @pytest.fixture
-def use_grade(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grade], None]:
-    """Replace the engine's ``grade_program``; the verdict cache stays on, to be passed by."""
-    monkeypatch.setattr(grader, "sandbox", unstarted_sandbox)
-    monkeypatch.setattr(canary, "check", lambda sandbox: None)
-    canaries.forget()
-    return lambda grade: monkeypatch.setattr(grader, "grade_program", grade)
+def use_grade(replaced_grade: Callable[[Grade], None]) -> Callable[[Grade], None]:
+    """The verdict cache stays on, to be passed by."""
+    return replaced_grade
 
 
 @pytest.fixture
@@ -108,7 +105,8 @@ def test_a_regrade_waits_for_everything_else(
     asked(tasks=1, per_task=3)
     later = stored_submission(tasks=1, per_task=3)
     chunks.start(later)
-    assert queueing.queue_length() == 2
+    assert len(queueing.queued_ids(queueing.GRADE_CHUNK)) == 1
+    assert len(queueing.queued_ids(queueing.REGRADE)) == 1
     work()
     order = list(Attempt.objects.order_by("pk").values_list("kind", flat=True))
     assert order == ["first"] * 6 + ["regrade"] * 3

@@ -12,8 +12,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from grading import canaries, chunks, grader, jobs, verdict_cache, verdicts
-from grading.engine import canary
+from grading import chunks, jobs, verdict_cache, verdicts
 from grading.engine.outcome import Extraction, Outcome, Verdict
 from grading.engine.task import Task
 from grading.models import Attempt, Submission, TaskScore
@@ -30,7 +29,7 @@ FENCED = f"```python\n{PASSING}```\n"
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def runs(replaced_grade: Callable[[Callable[..., Verdict]], None]) -> list[str]:
     """Programs that were run, each as a pass of all three targets."""
     done: list[str] = []
 
@@ -38,10 +37,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         done.append(program.text)
         return verdict(program=program.text, extraction=program.extraction)
 
-    monkeypatch.setattr(grader, "sandbox", unstarted_sandbox)
-    monkeypatch.setattr(canary, "check", lambda sandbox: None)
-    monkeypatch.setattr(grader, "grade_program", run)
-    canaries.forget()
+    replaced_grade(run)
     return done
 
 

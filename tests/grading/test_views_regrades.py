@@ -11,16 +11,9 @@ from grading import regrade_runs, regrades
 from grading.engine.outcome import Outcome
 from grading.models import CrashGroup, Regrade, TaskScore
 from tests.grading import web_records
-from tests.grading.web_records import verdict
+from tests.grading.web_records import page, verdict
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def sam(client: Client) -> Any:
-    person = web_records.person("sam", staff=True)
-    client.force_login(person)
-    return person
 
 
 def wrong(task: Any, index: int) -> Any:
@@ -37,12 +30,6 @@ def ready(by: Any, uploader: Any = None, repeats: int = 1) -> Regrade:
     while claim := regrade_runs.claim(regrade.pk, "w9-1"):
         regrade_runs.record(claim, verdict(Outcome.PASS), "")
     return regrade
-
-
-def page(client: Client, path: str, status: int = 200) -> str:
-    answer = client.get(path)
-    assert answer.status_code == status, path
-    return answer.content.decode()
 
 
 @pytest.mark.parametrize("path", ["", "new/", "{id}/"])

@@ -11,16 +11,9 @@ from django.test import Client
 from grading.engine.outcome import Failure, Outcome, Trick
 from grading.models import CrashGroup, GroupEvent, Sample
 from tests.grading import web_records
-from tests.grading.web_records import verdict
+from tests.grading.web_records import page, verdict
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def sam(client: Client) -> Any:
-    person = web_records.person("sam", staff=True)
-    client.force_login(person)
-    return person
 
 
 def erring(task: Any, index: int) -> Any:
@@ -30,12 +23,6 @@ def erring(task: Any, index: int) -> Any:
 def error_group(uploader: Any, **shape: Any) -> CrashGroup:
     web_records.submission(web_records.benchmark(), uploader, erring, **shape)
     return CrashGroup.objects.get()
-
-
-def page(client: Client, path: str, status: int = 200) -> str:
-    answer = client.get(path)
-    assert answer.status_code == status, path
-    return answer.content.decode()
 
 
 @pytest.mark.parametrize("path", ["", "samples/", "{group}/"])

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
 from grading import verdicts
@@ -61,6 +62,13 @@ def person(
     if role:
         roles.give(user, [role])
     return user
+
+
+def page(client: Client, path: str, status: int = 200) -> str:
+    """The text of a page, which must have this status."""
+    answer = client.get(path)
+    assert answer.status_code == status, path
+    return answer.content.decode()
 
 
 def benchmark(
