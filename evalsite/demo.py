@@ -59,12 +59,12 @@ def _cells(row: Row) -> list[str]:
     return [
         row.model,
         str(low) if low == high else f"{low}-{high}",
-        _percent(figures.pass_at[1]),
-        _percent(figures.pass_at[5]),
-        _percent(figures.mean_fraction),
+        percent(figures.pass_at[1]),
+        percent(figures.pass_at[5]),
+        percent(figures.mean_fraction),
         f"{figures.covered}/{figures.tasks}",
     ]
 
 
-def _percent(value: float | None) -> str:
+def percent(value: float | None) -> str:
     return "-" if value is None else f"{percent_text(value)} %"

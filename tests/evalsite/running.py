@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import signal
 import socket
@@ -15,6 +16,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 60
+TASKS = [
+    {
+        "task_id": f"add/{number}",
+        "category": "code_exec",
+        "prompt": f"Write add{number}(a, b).",
+        "targets": [f"add{number}(1, 2) == 3", f"add{number}(2, 2) == 4"],
+        "metric_name": "code_exec",
+        "post_process": "extract_code_block",
+        "metadata": {},
+    }
+    for number in (1, 2)
+]
+# Programs for them, whole and half right, to be formatted with the number of the task.
+RIGHT = "```python\ndef add{0}(a, b):\n    return a + b\n```"
+HALF = "def add{0}(a, b):\n    return a * b\n"
 
 
 def free_port() -> int:
@@ -35,6 +51,15 @@ def manage(data: Path, *arguments: str, timeout: float = 120) -> subprocess.Comp
         timeout=timeout,
         check=False,
     )
+
+
+def with_sums(directory: Path) -> Path:
+    """A data directory that holds the benchmark ``add`` of `TASKS`."""
+    tasks = directory / "tasks.jsonl"
+    tasks.write_text("".join(json.dumps(task) + "\n" for task in TASKS))
+    done = manage(directory / "data", "import_benchmark", str(tasks), "--slug", "add")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return directory / "data"
 
 
 def environment(data: Path) -> dict[str, str]:

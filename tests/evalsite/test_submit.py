@@ -9,34 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.evalsite.running import ROOT, Up, environment, manage, tree, wait_until
+from tests.evalsite.running import (
+    HALF,
+    RIGHT,
+    ROOT,
+    Up,
+    environment,
+    manage,
+    tree,
+    wait_until,
+    with_sums,
+)
 
 pytestmark = [pytest.mark.broker, pytest.mark.sandbox, pytest.mark.slow]
-
-TASKS = [
-    {
-        "task_id": f"add/{number}",
-        "category": "code_exec",
-        "prompt": f"Write add{number}(a, b).",
-        "targets": [f"add{number}(1, 2) == 3", f"add{number}(2, 2) == 4"],
-        "metric_name": "code_exec",
-        "post_process": "extract_code_block",
-        "metadata": {},
-    }
-    for number in (1, 2)
-]
-RIGHT = "```python\ndef add{0}(a, b):\n    return a + b\n```"
-HALF = "def add{0}(a, b):\n    return a * b\n"
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("submit")
-    tasks = directory / "tasks.jsonl"
-    tasks.write_text("".join(json.dumps(task) + "\n" for task in TASKS))
-    done = manage(directory / "data", "import_benchmark", str(tasks), "--slug", "add")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return directory / "data"
+    return with_sums(tmp_path_factory.mktemp("submit"))
 
 
 def upload(path: Path, lines: list[dict[str, object]]) -> str:

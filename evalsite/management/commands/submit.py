@@ -9,13 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AbstractBaseUser
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.urls import reverse
 
-from evalsite import instance, progress
+from evalsite import instance, progress, submitting
 from evalsite.console import Console
 from evalsite.graders import Graders
 from evalsite.supervisor import StartFailed
@@ -23,10 +21,8 @@ from grading import uploads
 from grading.engine.task import Format
 from grading.intake.fields import Choices
 from grading.intake.task_table import Match
-from grading.models import Benchmark, BenchmarkVersion, Submission
+from grading.models import Submission
 from leaderboard import queries
-
-REJECTED = 2
 
 
 class Command(BaseCommand):
@@ -67,7 +63,7 @@ class Command(BaseCommand):
             submission = self._submit(options, console)
         except uploads.UploadRejected as rejected:
             self.stderr.write(str(rejected))
-            sys.exit(REJECTED)
+            sys.exit(submitting.REJECTED)
         except (instance.CannotStart, StartFailed) as problem:
             raise CommandError(str(problem)) from None
         except KeyboardInterrupt:
@@ -78,16 +74,19 @@ class Command(BaseCommand):
     def _report(self, options: dict[str, Any]) -> None:
         with _opened(options["file"]) as stream:
             report = uploads.check(
-                stream, options["file"].name, _version(options["benchmark"]), _choices(options)
+                stream,
+                options["file"].name,
+                submitting.version(options["benchmark"]),
+                _choices(options),
             )
         as_json = json.dumps(report.as_dict(), indent=2)
         self.stdout.write(as_json if options["json"] else uploads.report_text(report))
         if not report.ok:
-            sys.exit(REJECTED)
+            sys.exit(submitting.REJECTED)
 
     def _submit(self, options: dict[str, Any], console: Console) -> Submission:
-        version = _version(options["benchmark"])
-        uploader = _user(options["user"], console)
+        version = submitting.version(options["benchmark"])
+        uploader = submitting.uploader(options["user"], console)
         with contextlib.ExitStack() as stack:
             graders = Graders(stack, "manage.py submit", console.log)
             if options["wait"]:
@@ -99,7 +98,7 @@ class Command(BaseCommand):
                 version,
                 options["model"],
                 uploader,
-                dict(map(_setting, options["setting"])),
+                submitting.settings(options["setting"]),
                 good_lines_only=options["good_lines_only"],
                 choices=_choices(options),
             )
@@ -118,40 +117,6 @@ def _opened(file: Path) -> Any:
         return file.open("rb")
     except OSError as problem:
         raise CommandError(f"{file}: {problem.strerror}") from None
-
-
-def _version(slug: str) -> BenchmarkVersion:
-    """The newest version of a benchmark."""
-    version = BenchmarkVersion.objects.filter(benchmark__slug=slug).order_by("-number").first()
-    if version is None:
-        known = ", ".join(Benchmark.objects.values_list("slug", flat=True)) or "none"
-        raise CommandError(
-            f"No benchmark {slug!r}; there are: {known}. "
-            "Import one with manage.py import_benchmark NAME|FILE."
-        )
-    return version
-
-
-def _user(name: str, console: Console) -> AbstractBaseUser:
-    password = instance.first_admin()
-    if password:
-        console.say(f"Made the user admin with the password {password} (shown only now).")
-    users = get_user_model().objects
-    user = users.filter(username=name).first()
-    if user is None:
-        raise CommandError(f"No user {name!r}. Make one with manage.py createsuperuser.")
-    return user
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    """``temperature=0.2`` as name and value; a value that is JSON is taken as such."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise CommandError(f"--setting {text!r}: use NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 def _result(submission: Submission) -> dict[str, Any]:
