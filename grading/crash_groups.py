@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,21 +26,39 @@ TITLE_CHARS = 300
 BATCH = 1_000
 
 
-def of_attempt(attempt: Attempt, task_id: int) -> Fingerprint | None:
-    """The fingerprint of an attempt with its text, stored if it is new; None of a pass.
+Decided = Sequence[tuple[Sample, Attempt]]
 
-    Part of the transaction that makes the attempt current: an ignored or fixed group that this
-    failure contradicts says so from now on.
+
+def of_attempts(decided: Decided) -> list[Fingerprint | None]:
+    """The fingerprints of attempts with their texts, stored where they are new; None of a pass.
+
+    Part of the transaction that makes the attempts current; `woken_by` comes after that.
     """
-    if attempt.outcome == "pass":
-        return None
-    task = _tasks().get(pk=task_id)
-    ending = ending_of(attempt, task)
-    found = fingerprints.fingerprint(ending)
-    assert found is not None
-    row = _stored(found)
-    _wake(row.group, attempt.grader_version, task.version)
-    return row
+    tasks = _tasks().in_bulk({sample.task_id for sample, one in decided if one.outcome != "pass"})
+    found = [
+        fingerprints.fingerprint(ending_of(attempt, tasks[sample.task_id]))
+        if attempt.outcome != "pass"
+        else None
+        for sample, attempt in decided
+    ]
+    distinct = {one.value: one for one in found if one is not None}
+    known = Fingerprint.objects.select_related("group").filter(value__in=distinct)
+    rows = {row.value: row for row in known}
+    rows |= {value: _stored(one) for value, one in distinct.items() if value not in rows}
+    return [rows[one.value] if one is not None else None for one in found]
+
+
+def woken_by(decided: Decided, rows: Sequence[Fingerprint | None]) -> None:
+    """Let groups that were put aside come back where samples that are theirs now say so."""
+    resting = (CrashGroup.State.IGNORED, CrashGroup.State.GRADER_BUG)
+    seen = {
+        (row.group, attempt.grader_version, sample.task_id)
+        for (sample, attempt), row in zip(decided, rows, strict=True)
+        if row is not None and row.group.state in resting
+    }
+    tasks = _tasks().in_bulk({task_id for _, _, task_id in seen}) if seen else {}
+    for group, grader, task_id in sorted(seen, key=lambda one: (one[0].pk, *one[1:])):
+        _wake(group, grader, tasks[task_id].version)
 
 
 def of_platform_failure(reason: str) -> Fingerprint:
@@ -102,9 +120,9 @@ def _stored(found: fingerprints.Fingerprint, group: CrashGroup | None = None) ->
 
 
 def _wake(group: CrashGroup, grader: int, version: BenchmarkVersion) -> None:
-    """Let a group that was put aside come back where one more sample says so."""
+    """What was seen with this grader in this version may contradict what was decided."""
     if group.state == CrashGroup.State.IGNORED and group.ignored_until is not None:
-        samples = Sample.objects.filter(fingerprint__group=group).count() + 1
+        samples = Sample.objects.filter(fingerprint__group=group).count()
         if samples >= group.ignored_until:
             _happened(group, CrashGroup.State.ESCALATING, f"{samples} samples")
     elif group.state == CrashGroup.State.GRADER_BUG:

@@ -23,6 +23,10 @@ from grading.models import (
 )
 from grading.regrade_results import Result, results
 
+BATCH = 1_000
+# The bulk of an attempt, which has no part in what applying it changes.
+_NOT_LOOKED_AT = [f"text__{name}" for name in ("program", "stdout", "stderr", "limits")]
+
 
 class NotReady(Exception):
     """The regrade still runs, or was decided on already."""
@@ -64,20 +68,22 @@ def apply(regrade: Regrade, by: User, chosen: Collection[int] | None = None) -> 
         regrade_carry.carry(regrade, found)
         _point_to(regrade.target, regrade, by, wanted)
     _write_down(regrade, by, wanted)
-    runs = RegradeRun.objects.filter(regrade=regrade, sample__in=[x.sample_id for x in wanted])
-    runs.update(applied=True)
+    ids = [one.sample_id for one in wanted]
+    for start in range(0, len(ids), BATCH):
+        part = RegradeRun.objects.filter(regrade=regrade, sample__in=ids[start : start + BATCH])
+        part.update(applied=True)
     ready.update(state=Regrade.State.APPLIED, decided_by=by, decided_at=timezone.now())
     changed = sum(one.changed for one in wanted)
     return Applied(len(wanted), changed, len(found) - len(wanted))
 
 
 def _replace(wanted: list[Result]) -> None:
-    attempts = Attempt.objects.select_related("text", "sample")
+    attempts = Attempt.objects.select_related("text", "sample").defer(*_NOT_LOOKED_AT)
+    for start in range(0, len(wanted), BATCH):
+        part = [one.after.attempt_id for one in wanted[start : start + BATCH] if one.after]
+        verdicts.make_current([(one.sample, one) for one in attempts.in_bulk(part).values()])
     touched: dict[int, set[int]] = defaultdict(set)
     for result in wanted:
-        assert result.after is not None
-        attempt = attempts.get(pk=result.after.attempt_id)
-        verdicts.make_current(attempt.sample, attempt)
         touched[result.submission_id].add(result.task_id)
     for submission_id in sorted(touched):
         verdicts.recompute(submission_id, touched[submission_id])

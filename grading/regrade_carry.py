@@ -115,7 +115,10 @@ def _attempt_of(
 def _give_verdicts(copies: Iterable[Sample], chosen: dict[int, int | None]) -> None:
     known = [pk for pk in chosen.values() if pk is not None]
     runs = Attempt.objects.select_related("text").in_bulk(known)
-    for sample in copies:
-        run = runs.get(chosen[sample.pk] or 0)
-        if run is not None:
-            verdicts.make_current(sample, verdicts.copy_of(run, sample))
+    verdicts.make_current(
+        [
+            (sample, verdicts.copy_of(run, sample))
+            for sample in copies
+            if (run := runs.get(chosen[sample.pk] or 0)) is not None
+        ]
+    )

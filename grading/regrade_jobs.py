@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from evalsite import queueing
 from grading import environments, grader, regrade_runs
@@ -21,21 +22,30 @@ def regrade(regrade_id: int) -> None:
 
     Where the platform cannot grade, no run is charged: the sweep rings again.
     """
-    try:
-        for environment in environments.of_regrade(regrade_id):
-            grader.check(environment)
-    except PlatformError as problem:
-        log.error("regrade %s is held: %s", regrade_id, problem)
-        return
+    with ExitStack() as stack:
+        try:
+            for environment in environments.of_regrade(regrade_id):
+                grader.check(environment)
+                stack.enter_context(grader.sandbox_of(environment).warm())
+        except PlatformError as problem:
+            log.error("regrade %s is held: %s", regrade_id, problem)
+            return
+        if not _make_runs(regrade_id):
+            return
+    if Regrade.objects.filter(pk=regrade_id, state=Regrade.State.RUNNING).exists():
+        queueing.enqueue(queueing.REGRADE, regrade_id)
+
+
+def _make_runs(regrade_id: int) -> bool:
+    """Whether there may be more to make."""
     for _ in range(regrade_runs.RUNS_PER_JOB):
         if queueing.stopping():
             break
         claim = regrade_runs.claim(regrade_id, queueing.worker_name())
         if claim is None:
-            return
+            return False
         _run(claim)
-    if Regrade.objects.filter(pk=regrade_id, state=Regrade.State.RUNNING).exists():
-        queueing.enqueue(queueing.REGRADE, regrade_id)
+    return True
 
 
 def _run(claim: regrade_runs.Claim) -> None:

@@ -59,8 +59,7 @@ def repeat(lease: chunks.Lease, repeats: Mapping[int, Repeat]) -> set[int]:
     AttemptText.objects.bulk_create(
         _text_copy(attempt, repeats[attempt.sample_id]) for attempt in attempts
     )
-    for sample, attempt in zip(samples, attempts, strict=True):
-        make_current(sample, attempt)
+    make_current(list(zip(samples, attempts, strict=True)))
     recompute(lease.submission_id, {sample.task_id for sample in samples})
     return {sample.pk for sample in samples}
 
@@ -105,21 +104,28 @@ def _text_copy(attempt: Attempt, repeated: Repeat) -> AttemptText:
 
 
 def _decide(sample: Sample, attempt: Attempt) -> None:
-    make_current(sample, attempt)
+    make_current([(sample, attempt)])
     recompute(sample.submission_id, [sample.task_id])
 
 
-def make_current(sample: Sample, attempt: Attempt) -> None:
-    """Let an attempt with its text be the sample's verdict; the task score is not touched.
+def make_current(decided: crash_groups.Decided) -> None:
+    """Let attempts with their texts be the verdicts of samples; task scores are not touched.
 
-    Call it in a transaction that holds the sample.
+    Call it in a transaction that holds the samples.
     """
-    Sample.objects.filter(pk=sample.pk).update(
-        state=Sample.State.DONE,
-        started_at=None,
-        current_attempt=attempt,
-        fingerprint=crash_groups.of_attempt(attempt, sample.task_id),
-    )
+    fingerprints = crash_groups.of_attempts(decided)
+    rows = [
+        Sample(
+            pk=sample.pk,
+            state=Sample.State.DONE,
+            started_at=None,
+            current_attempt=attempt,
+            fingerprint=fingerprint,
+        )
+        for (sample, attempt), fingerprint in zip(decided, fingerprints, strict=True)
+    ]
+    Sample.objects.bulk_update(rows, ["state", "started_at", "current_attempt", "fingerprint"])
+    crash_groups.woken_by(decided, fingerprints)
 
 
 @transaction.atomic

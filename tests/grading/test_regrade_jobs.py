@@ -6,6 +6,7 @@ import os
 import random
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -15,11 +16,11 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalsite import queueing
-from grading import canaries, chunks, regrade_jobs, regrade_runs, regrades, sweep
+from grading import canaries, chunks, grader, regrade_jobs, regrade_runs, regrades, sweep
 from grading.engine import canary
 from grading.engine.outcome import Outcome, PlatformError, Verdict
 from grading.models import Attempt, Regrade, RegradeRun, Sample, TaskScore
-from tests.grading.pipeline_records import stored_submission, verdict, work
+from tests.grading.pipeline_records import stored_submission, unstarted_sandbox, verdict, work
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -127,6 +128,33 @@ def test_every_run_is_a_run(client: redis.Redis, use_grade: Callable[[Grade], No
     regrade.refresh_from_db()
     assert (regrade.state, client.get("runs")) == ("ready", b"12")
     assert not Attempt.objects.filter(kind="regrade").exclude(repeats=None).exists()
+
+
+@pytest.mark.broker
+def test_the_runs_of_a_job_share_a_judge(
+    client: redis.Redis, use_grade: Callable[[Grade], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_grade(missing)
+    regrade = asked(tasks=1, per_task=3)
+    steps: list[str] = []
+
+    @contextmanager
+    def warm() -> Iterator[None]:
+        steps.append("warm")
+        yield
+        steps.append("cold")
+
+    def grade(*_: Any, **__: Any) -> Verdict:
+        steps.append("run")
+        return missing()
+
+    use_grade(grade)
+    found = unstarted_sandbox()
+    found.warm = warm
+    monkeypatch.setattr(grader, "sandbox", lambda: found)
+    regrade_jobs.regrade(regrade.pk)
+    assert steps == ["warm", "run", "run", "run", "cold"]
+    assert client.llen("rq:queue:regrade") == 1  # the job that was asked for, and no more
 
 
 @pytest.mark.broker

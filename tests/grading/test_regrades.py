@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from grading import regrade_apply, regrade_results, regrade_runs, regrades
 from grading.engine.outcome import Outcome, Verdict
@@ -15,6 +17,7 @@ from grading.models import (
     BenchmarkVersion,
     ChangeLogEntry,
     CrashGroup,
+    GroupEvent,
     Regrade,
     RegradeRun,
     Sample,
@@ -99,6 +102,27 @@ def test_task_scores_follow_from_what_is_applied(rosa: Any, sam: Any) -> None:
         assert (score.error, score.syntax_error, score.assertion_fail) == (0, 0, 0)
     (change,) = foretold
     assert (change.before, change.after) == (pytest.approx(1 / 5), pytest.approx(2 / 5))
+
+
+@pytest.mark.parametrize("n", [2, 20])
+def test_applying_asks_no_more_for_more_samples(rosa: Any, sam: Any, n: int) -> None:
+    web_records.submission(web_records.benchmark(), rosa, wrong, n=n)
+    regrade = ask(sam, benchmark="tidepool")
+    run_all(regrade, lambda run: verdict(Outcome.ERROR))
+    with CaptureQueriesContext(connection) as made:
+        assert regrade_apply.apply(regrade, sam).changed == 3 * n
+    assert len(made) <= 30
+
+
+def test_a_fixed_group_that_a_regrade_meets_again_has_regressed(rosa: Any, sam: Any) -> None:
+    web_records.submission(web_records.benchmark(), rosa, wrong)
+    CrashGroup.objects.update(state="grader_bug", fixed_in_grader=WRONG.grader_version)
+    regrade = ask(sam, benchmark="tidepool")
+    run_all(regrade, lambda run: WRONG if run.task.position else RIGHT)
+    regrade_apply.apply(regrade, sam)
+    states = CrashGroup.objects.order_by("title").values_list("title", "state")
+    assert [state for _, state in states] == ["grader_bug", "regressed", "regressed"]
+    assert GroupEvent.objects.count() == 2
 
 
 def test_only_what_was_chosen_is_applied(rosa: Any, sam: Any) -> None:
