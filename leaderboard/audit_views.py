@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from grading.models import BenchmarkVersion
 from grading.permissions import version_or_404
 from leaderboard import audit
-from leaderboard.audit_charts import histogram, scatter
+from leaderboard.audit_charts import bins, histogram, scatter
 from leaderboard.export import attachment
 
 TASKS_PER_PAGE = 50
@@ -57,8 +59,20 @@ def page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "sorts": [(key, label) for key, (label, _) in SORTS.items()],
         "sort": sort,
         "histogram": histogram(found),
-        "scatter": scatter(found) if any(one.discrimination is not None for one in found) else "",
+        "bins": bins(found),
+        "scatter": _scatter(version, found),
         "least_models": audit.LEAST_MODELS,
         "page_obj": Paginator(listed, TASKS_PER_PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "leaderboard/audit.html", context)
+
+
+def _scatter(version: BenchmarkVersion, found: Sequence[audit.Finding]) -> str:
+    if all(one.discrimination is None for one in found):
+        return ""
+
+    def address(slug: str) -> str:
+        page = reverse("task", args=[version.benchmark.slug, slug])
+        return f"{page}?version={version.number}"
+
+    return scatter(found, address)

@@ -70,7 +70,7 @@ def whisker(
         percent_text(interval.high),
     )
     return format_html(
-        '<svg role="img" aria-label="{0}">{1}'
+        '<svg role="img" aria-label="{0}" data-mark>{1}'
         '<line class="whisk" x1="{2}%" x2="{3}%" y1="50%" y2="50%"/>'
         '<line class="cap" x1="{2}%" x2="{2}%" y1="43%" y2="57%"/>'
         '<line class="cap" x1="{3}%" x2="{3}%" y1="43%" y2="57%"/>'
@@ -88,23 +88,39 @@ def rank_strip(standing: Standing) -> SafeString:
     """The rank range on an axis of all ranks, one step wide each."""
     models = standing.better + standing.worse + standing.level + 1
     return format_html(
-        '<svg class="strip" aria-hidden="true"><rect class="bg" width="100%" height="100%"/>'
+        '<svg class="strip" aria-hidden="true" data-mark="Rank {} to {}: better than {}, '
+        'worse than {}, not separated from {}"><rect class="bg" width="100%" height="100%"/>'
         '<rect class="rg" x="{}%" width="{}%" height="100%"/></svg>',
+        standing.low,
+        standing.high,
+        standing.better,
+        standing.worse,
+        standing.level,
         _at(100 * (standing.low - 1) / models),
         _at(100 * (standing.high - standing.low + 1) / models),
     )
 
 
-def spread(values: Sequence[tuple[float, bool]]) -> SafeString:
-    """Every model of a benchmark on one axis from 0 to 100 %; filled if it shares the top."""
+def spread(values: Sequence[tuple[float, bool]], names: Sequence[str] = ()) -> SafeString:
+    """Every model of a benchmark on one axis from 0 to 100 %; filled if it shares the top.
+
+    ``names`` of the models in the order of ``values``, where they are to be read out.
+    """
     if not values:
         return mark_safe('<svg aria-hidden="true"></svg>')
+    known = names or [""] * len(values)
     pips = format_html_join(
         "",
-        '<circle class="pip{}" cx="{}%" cy="50%" r="{}"/>',
+        '<circle class="pip{}" cx="{}%" cy="50%" r="{}" data-mark><title>{}{} %</title></circle>',
         [
-            (" top" if top else "", _at(_wide(value)), 4.5 if top else 3.6)
-            for value, top in sorted(values)
+            (
+                " top" if top else "",
+                _at(_wide(value)),
+                4.5 if top else 3.6,
+                f"{name} " if name else "",
+                percent_text(value),
+            )
+            for (value, top), name in sorted(zip(values, known, strict=True))
         ],
     )
     models = "1 model" if len(values) == 1 else f"{len(values)} models"

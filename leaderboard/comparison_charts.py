@@ -31,7 +31,7 @@ def difference(found: Paired) -> SafeString:
         [("" if i else " zero", x(i * step), _points(i * step)) for i in range(first, last + 1)],
     )
     return format_html(
-        '<svg role="img" aria-label="Difference {0} points, 95 % interval {1} to {2}">{3}'
+        '<svg role="img" aria-label="Difference {0} points, 95 % interval {1} to {2}" data-mark>{3}'
         '<line class="whisk" x1="{4}%" x2="{5}%" y1="34%" y2="34%"/>'
         '<line class="cap" x1="{4}%" x2="{4}%" y1="26%" y2="42%"/>'
         '<line class="cap" x1="{5}%" x2="{5}%" y1="26%" y2="42%"/>'
@@ -46,12 +46,18 @@ def difference(found: Paired) -> SafeString:
     )
 
 
-def bars(differences: Sequence[float], label: str) -> SafeString:
-    """One bar per task, sorted, up where a passes more often; ``label`` says it in words."""
+def bars(differences: Sequence[float], label: str, names: Sequence[str] = ()) -> SafeString:
+    """One bar per task, sorted, up where a passes more often; ``label`` says it in words.
+
+    ``names``: ids of the tasks in the order of ``differences``.
+    """
+    known = names or ["a task"] * len(differences)
+    named = sorted(zip(differences, known, strict=True), key=lambda one: -one[0])
     width = WIDTH / max(len(differences), 1)
     drawn = format_html_join(
         "",
-        '<rect class="ab-{}" x="{}" y="{}" width="{}" height="{}"/>',
+        '<rect class="ab-{}" x="{}" y="{}" width="{}" height="{}" data-mark>'
+        "<title>{}: {} points</title></rect>",
         [
             (
                 "a" if value > 0 else "b",
@@ -59,8 +65,10 @@ def bars(differences: Sequence[float], label: str) -> SafeString:
                 f"{MIDDLE - REACH * max(value, 0):.1f}",
                 f"{0.8 * width:.1f}",
                 f"{REACH * abs(value):.1f}",
+                task_id,
+                _points(value),
             )
-            for i, value in enumerate(sorted(differences, reverse=True))
+            for i, (value, task_id) in enumerate(named)
             if value
         ],
     )

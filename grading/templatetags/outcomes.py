@@ -61,7 +61,7 @@ def mix(counts: Mapping[str, int], big: bool = False) -> SafeString:
         _bars(counts, total),
     )
     return format_html(
-        '<svg class="mix{}" role="img" aria-label="Outcome mix: {}">{}</svg>',
+        '<svg class="mix{}" role="img" aria-label="Outcome mix: {}" data-mark>{}</svg>',
         " big" if big else "",
         said,
         bars,

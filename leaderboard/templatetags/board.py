@@ -78,13 +78,16 @@ def difference_bars(found: Comparison) -> SafeString:
         f"Difference in pass rate per task: A is higher on {found.a_better} tasks, "
         f"equal on {found.equal}, lower on {found.b_better}"
     )
-    return comparison_charts.bars([float(pair.difference) for pair in found.tasks], label)
+    differences = [float(pair.difference) for pair in found.tasks]
+    return comparison_charts.bars(differences, label, [pair.a.task_id for pair in found.tasks])
 
 
 @register.simple_tag
 def spread(rows: Sequence[Row], sharing: Collection[str]) -> SafeString:
+    known = [(row.value, row) for row in rows if row.value is not None]
     return charts.spread(
-        [(row.value, row.public_id in sharing) for row in rows if row.value is not None]
+        [(value, row.public_id in sharing) for value, row in known],
+        [row.model for _, row in known],
     )
 
 
