@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.http import Http404
 
-from grading.models import LanguageModel, Submission, Task, TaskScore
+from grading.models import BenchmarkVersion, LanguageModel, Submission, Task, TaskScore
 from grading.permissions import Viewer, visible_submissions
 from leaderboard.rows import Row, representing, rows_of, task_counts
 
@@ -28,13 +28,16 @@ class TaskLine:
 class Card:
     """A model: ``rows`` newest first, ``shown`` the one whose ``tasks`` are listed.
 
-    ``representing``: public ids of the rows that stand for the model on a board.
+    ``public``: public ids of the rows that anybody may see; ``representing``: of those that stand
+    for the model on a board. ``version``: that of ``shown``.
     """
 
     model: LanguageModel
     rows: tuple[Row, ...]
+    public: frozenset[str]
     representing: frozenset[str]
     shown: Row
+    version: BenchmarkVersion
     tasks: tuple[TaskLine, ...]
 
     @property
@@ -58,15 +61,21 @@ def card(slug: str, viewer: Viewer, public_id: str = "") -> Card:
         raise Http404("no such model")
     scores = TaskScore.objects.filter(submission__in=[one.pk for one in submissions])
     rows = rows_of(submissions, scores, task_counts({one.version_id for one in submissions}))
-    standing = _representing(rows)
+    public = frozenset(
+        one.public_id for one in submissions if one.visibility == Submission.Visibility.PUBLIC
+    )
+    standing = _representing([row for row in rows if row.public_id in public])
     wanted = [row for row in rows if row.public_id == public_id]
     shown = (wanted or [row for row in rows if row.public_id in standing] or rows)[0]
+    submission = submissions[rows.index(shown)]
     return Card(
-        model=submissions[0].language_model,
+        model=submission.language_model,
         rows=tuple(rows),
+        public=public,
         representing=standing,
         shown=shown,
-        tasks=tuple(task_lines(submissions[rows.index(shown)])),
+        version=submission.version,
+        tasks=tuple(task_lines(submission)),
     )
 
 
@@ -76,11 +85,11 @@ def lowest_first(tasks: Sequence[TaskLine]) -> list[TaskLine]:
 
 
 def _representing(rows: list[Row]) -> frozenset[str]:
-    """On the board of each version it was run on."""
-    public = [row for row in rows if not row.private and row.state != Submission.State.CANCELLED]
-    versions = {(row.benchmark_slug, row.version) for row in public}
+    """Of public rows those on the board of each version the model was run on."""
+    kept = [row for row in rows if row.state != Submission.State.CANCELLED]
+    versions = {(row.benchmark_slug, row.version) for row in kept}
     chosen = [
-        representing(row for row in public if (row.benchmark_slug, row.version) == version)
+        representing(row for row in kept if (row.benchmark_slug, row.version) == version)
         for version in versions
     ]
     return frozenset(row.public_id for rows_ in chosen for row in rows_)

@@ -34,7 +34,7 @@ def select(version: BenchmarkVersion, tag: str = "", without: Sequence[str] = ()
     """
     tasks = Task.objects.filter(version=version)
     kinds = tasks.order_by().values_list("category", "metadata__tags").distinct()
-    tags = sorted({one for category, more in kinds for one in _tags(category, more)})
+    tags = sorted({one for category, more in kinds for one in tags_of(category, more)})
     offered = tuple(tags) if len(tags) > 1 else ()
     tag = tag if tag in offered else ""
     if not tag and not without:
@@ -49,12 +49,12 @@ def select(version: BenchmarkVersion, tag: str = "", without: Sequence[str] = ()
     places = frozenset(
         place
         for place, (slug, _, category, more) in enumerate(read)
-        if slug not in slugs and (not tag or tag in _tags(category, more))
+        if slug not in slugs and (not tag or tag in tags_of(category, more))
     )
     return Selection(offered, tag, out, places)
 
 
-def _tags(category: str, more: Any) -> set[str]:
-    """The category and what the task file lists as ``tags``."""
+def tags_of(category: str, more: Any) -> set[str]:
+    """Of a task: its category and what the task file lists as ``tags``."""
     named = more if isinstance(more, list) else []
     return {one for one in (category, *named) if isinstance(one, str) and one}

@@ -15,12 +15,14 @@ from grading.engine import denylist, limits
 from grading.engine.outcome import GRADER_VERSION, Outcome
 from grading.models import BenchmarkVersion, ChangeLogEntry
 from grading.permissions import version_or_404, visible_versions
-from leaderboard import cards, curves, overview, queries
+from leaderboard import cards, curves, habits, overview, queries, tags
 from leaderboard.charts import axis_for
 from leaderboard.conditions import LABELS
 from leaderboard.curve_chart import curve_chart
 from leaderboard.export import FORMATS, attachment
 from leaderboard.figures import KS
+from leaderboard.history import history
+from leaderboard.history_chart import history_chart
 from leaderboard.models import Snapshot
 from leaderboard.ranking import LEAST_TASKS
 
@@ -169,13 +171,31 @@ def model(request: HttpRequest, slug: str) -> HttpResponse:
             "points": points,
             "curve": curve_chart(points) if len(points) > 1 else "",
             "cross_check": curves.cross_check(shown.tasks),
-            "lost": curves.lost(shown.tasks),
+            "losses": habits.losses(shown.shown.public_id, shown.tasks),
+            "lost_points": sum(curves.lost(shown.tasks).values()),
+            "weak": tags.weakness(shown.version, slug, shown.tasks),
+            "least_tasks": LEAST_TASKS,
+            **_history(shown),
             "card": shown,
             "page_obj": page,
             "lowest_first": lowest_first,
             "samples_url": reverse("submission-samples", args=[shown.shown.public_id]),
         },
     )
+
+
+def _history(shown: cards.Card) -> dict[str, Any]:
+    moments = history(shown.version, shown.model.slug, shown.public)
+    valued = [one for one in moments if one.value is not None]
+    benchmark, number = shown.version.benchmark.slug, shown.version.number
+
+    def address(snapshot: int) -> str:
+        return reverse("board_snapshot", args=[benchmark, number, snapshot])
+
+    return {
+        "moments": moments[::-1],
+        "history": history_chart(valued, address) if valued else "",
+    }
 
 
 @require_safe
