@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 
-from grading.api import benchmarks, errors, submissions
+from grading.api import benchmarks, errors, queue, submissions
 from grading.api.auth import Caller
 from leaderboard.api import router as leaderboards
 
@@ -23,6 +23,7 @@ errors.register(api)
 api.add_router("/benchmarks", benchmarks.router)
 api.add_router("/benchmarks", leaderboards)
 api.add_router("/submissions", submissions.router)
+api.add_router("/queue", queue.router)
 
 
 @require_safe

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from django.db.models import Count
 
 from evalsite.console import Console
+from grading import queue_control
 from grading.models import Sample, Submission
 
 POLL_S = 0.5
@@ -26,7 +27,8 @@ def wait(submissions: Sequence[Submission], console: Console, tick: Callable[[],
         if not _open(submissions):
             console.progress_done(f"{line} in {time.monotonic() - began:.0f} s.")
             return
-        console.progress(f"{line} ...")
+        stopped = queue_control.stopped()
+        console.progress(f"{line}, {stopped.mode}: {stopped.reason}" if stopped else f"{line} ...")
         time.sleep(POLL_S)
 
 

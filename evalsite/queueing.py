@@ -14,6 +14,8 @@ import re
 import secrets
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from types import FrameType
 from typing import Any
@@ -22,9 +24,12 @@ import redis
 import rq
 from django.conf import settings
 from django.db import connections, transaction
+from rq import suspension
+from rq.command import send_shutdown_command
 from rq.job import Job as RqJob
 from rq.serializers import JSONSerializer
 from rq.utils import import_attribute
+from rq.worker import WorkerStatus
 
 from evalsite import broker, spawn
 
@@ -200,6 +205,58 @@ def _first_ids(path: str, job_ids: list[str]) -> set[int]:
 def worker_count() -> int:
     """Workers that listen on the broker. Raises redis.RedisError, broker.NoBroker."""
     return int(rq.Worker.count(connection=_client(url())))
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A worker that listens on the broker; ``state`` is busy, idle, suspended or started."""
+
+    name: str
+    state: str
+    began_at: datetime | None
+    heartbeat_at: datetime | None
+
+    @property
+    def suspended(self) -> bool:
+        return self.state == WorkerStatus.SUSPENDED
+
+
+def listening() -> list[Listening]:
+    """All workers, by name; a lost one for 90 s. Raises redis.RedisError, broker.NoBroker."""
+    found = rq.Worker.all(connection=_client(url()))
+    rows = (
+        Listening(one.name, str(one.get_state()), one.birth_date, one.last_heartbeat)
+        for one in found
+    )
+    return sorted(rows, key=lambda row: row.name)
+
+
+def suspend() -> None:
+    """Have workers take no job until `resume`. Raises redis.RedisError, broker.NoBroker.
+
+    One that waits for a job at this moment may take one more.
+    """
+    suspension.suspend(_client(url()))
+
+
+def resume() -> None:
+    """Have workers take jobs again. Raises redis.RedisError, broker.NoBroker."""
+    suspension.resume(_client(url()))
+
+
+def end_suspended(began_before: datetime) -> int:
+    """Ask workers to end that are suspended, so hold nothing, and began before that moment.
+
+    Returns how many. Raises redis.RedisError, broker.NoBroker.
+    """
+    old = [
+        one.name
+        for one in listening()
+        if one.suspended and one.began_at and one.began_at < began_before
+    ]
+    for name in old:
+        send_shutdown_command(_client(url()), name)
+    return len(old)
 
 
 def ping() -> bool:

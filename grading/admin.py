@@ -27,12 +27,14 @@ from grading.models import (
     GroupEvent,
     IdempotencyKey,
     LanguageModel,
+    QueueChange,
     Regrade,
     RegradeRun,
     Sample,
     Submission,
     Task,
     TaskScore,
+    WorkerLoss,
 )
 
 admin.site.site_header = "Evalsite administration"
@@ -348,6 +350,18 @@ class InvitationAdmin(ReadOnlyAdmin):
 @admin.register(Attempts)
 class AttemptsAdmin(ReadOnlyAdmin):
     list_display = ("key", "count", "since")
+
+
+@admin.register(QueueChange)
+class QueueChangeAdmin(ReadOnlyAdmin):
+    list_display = ("at", "mode", "by", "reason")
+    list_select_related = ("by",)
+
+
+@admin.register(WorkerLoss)
+class WorkerLossAdmin(ReadOnlyAdmin):
+    list_display = ("at", "worker", "samples", "submission")
+    list_select_related = ("submission",)
 
 
 def _under(relation: str, names: tuple[str, ...]) -> list[str]:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Exists, F, Max, OuterRef, QuerySet
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from evalsite import queueing
 from grading import crash_groups
-from grading.models import Chunk, Sample, Submission
+from grading.models import Chunk, Sample, Submission, WorkerLoss
 
 CHUNK_SAMPLES = 20
 LEASE = timedelta(seconds=15)
@@ -28,6 +28,8 @@ LEASE = timedelta(seconds=15)
 IN_QUEUE = max(4, 2 * (os.cpu_count() or 1))
 MAX_LOSSES = 3
 IDLE = (Chunk.State.WAITING, Chunk.State.QUEUED)
+# Samples of a chunk that are not graded, to annotate chunks with.
+LEFT = Count("samples", filter=Q(samples__state=Sample.State.QUEUED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,11 @@ def renew(lease: Lease) -> bool:
         return False
     Submission.objects.filter(pk=lease.submission_id).update(heartbeat_at=now)
     return True
+
+
+def at_work() -> QuerySet[Chunk]:
+    """Chunks with a lease in force; their workers last renewed it `LEASE` before its end."""
+    return Chunk.objects.filter(state=Chunk.State.RUNNING, lease_until__gt=timezone.now())
 
 
 def queued_samples(lease: Lease) -> list[int]:
@@ -162,6 +169,9 @@ def recover(chunk_id: int) -> bool:
         _release(chunk_id, Chunk.State.WAITING if len(left) == 1 else Chunk.State.DONE)
         if len(left) > 1:
             cut_singly(chunk.submission_id, left)
+        WorkerLoss.objects.create(
+            submission_id=chunk.submission_id, worker=chunk.worker, samples=len(left)
+        )
         top_up(chunk.submission_id)
     close_if_graded(chunk.submission_id)
     return True

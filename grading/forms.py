@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 
-from grading import tokens
+from grading import queue_control, tokens
 from grading.engine.task import Format
 from grading.intake.fields import OFFERED_NAME_CHARS, Choices
 from grading.intake.task_table import Match
@@ -175,6 +175,15 @@ class TokenForm(forms.Form):
         field: Any = self.fields["scopes"]
         field.choices = [(scope, SCOPE_LABELS[scope]) for scope in tokens.usable_scopes(user)]
         field.initial = ["read", "submit"]
+
+
+class QueueForm(forms.Form):
+    """What all workers are told, and why."""
+
+    mode = forms.ChoiceField(choices=queue_control.Mode.choices)
+    reason = forms.CharField(
+        max_length=queue_control.REASON_CHARS, required=False, help_text="People who wait read it."
+    )
 
 
 def newest_versions(viewer: Viewer) -> Any:

@@ -8,7 +8,16 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from evalsite import queueing
-from grading import benchmarks, chunks, environments, grader, references, verdict_cache, verdicts
+from grading import (
+    benchmarks,
+    chunks,
+    environments,
+    grader,
+    queue_control,
+    references,
+    verdict_cache,
+    verdicts,
+)
 from grading.engine.outcome import PlatformError
 from grading.fields import plain
 from grading.models import BenchmarkVersion
@@ -25,9 +34,11 @@ def grade_chunk(chunk_id: int) -> None:
 
     Samples whose verdict is known from an equal run come first, all together.
 
-    Does nothing when the chunk is not there to be taken. Ends early, with the rest back in the
-    queue, when the worker is asked to stop or ``BUDGET_S`` seconds have passed.
+    Does nothing when grading is stopped or the chunk is not there to be taken. Ends early, with the
+    rest back in the queue, when the worker is asked to stop or ``BUDGET_S`` seconds have passed.
     """
+    if queue_control.stopped():
+        return
     lease = chunks.take(chunk_id, queueing.worker_name())
     if lease is None:
         return
@@ -47,7 +58,12 @@ def grade_chunk(chunk_id: int) -> None:
 
 
 def grade_references(version_id: int) -> None:
-    """Grade the reference solutions of a benchmark version that have no verdict yet."""
+    """Grade the reference solutions of a benchmark version that have no verdict yet.
+
+    Does nothing while grading is stopped.
+    """
+    if queue_control.stopped():
+        return
     version = BenchmarkVersion.objects.select_related("environment").get(pk=version_id)
     benchmarks.grade_references(version, grader.sandbox_of(version.environment))
     references.answered(version)

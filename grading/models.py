@@ -19,6 +19,7 @@ from grading.engine.outcome import Outcome
 from grading.environment_models import Environment
 from grading.fields import HostileJSONField
 from grading.public_ids import public_id
+from grading.queue_models import QueueChange, WorkerLoss
 from grading.regrade_models import ChangeLogEntry, Regrade, RegradeRun
 
 __all__ = [
@@ -38,12 +39,14 @@ __all__ = [
     "IdempotencyKey",
     "Invitation",
     "LanguageModel",
+    "QueueChange",
     "Regrade",
     "RegradeRun",
     "Sample",
     "Submission",
     "Task",
     "TaskScore",
+    "WorkerLoss",
 ]
 
 

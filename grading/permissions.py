@@ -41,6 +41,7 @@ class Action(StrEnum):
     REGRADE = "regrade"
     SEE_SANDBOX = "see the sandbox"
     SEE_JOBS = "see the queue's jobs"
+    RUN_QUEUE = "pause and resume grading"
     MANAGE_PEOPLE = "manage people"
     USE_ADMIN_SITE = "use the admin site"
 
@@ -63,6 +64,7 @@ ALLOWED: dict[Action, frozenset[Role]] = {
     Action.REGRADE: _KEEPERS,
     Action.SEE_SANDBOX: _TEAM,
     Action.SEE_JOBS: _ADMIN,
+    Action.RUN_QUEUE: _ADMIN,
     Action.MANAGE_PEOPLE: _ADMIN,
     Action.USE_ADMIN_SITE: _ADMIN,
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from evalsite import queueing
-from grading import environments, grader, regrade_runs
+from grading import environments, grader, queue_control, regrade_runs
 from grading.engine.outcome import PlatformError
 from grading.models import Regrade
 
@@ -18,10 +18,13 @@ log = logging.getLogger(__name__)
 
 
 def regrade(regrade_id: int) -> None:
-    """Make the next few runs and ring for the rest; does nothing for a regrade that has ended.
+    """Make the next few runs and ring for the rest.
 
+    Does nothing for a regrade that has ended, and while grading is stopped.
     Where the platform cannot grade, no run is charged: the sweep rings again.
     """
+    if queue_control.stopped():
+        return
     with ExitStack() as stack:
         try:
             for environment in environments.of_regrade(regrade_id):

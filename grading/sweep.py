@@ -15,8 +15,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from evalsite import broker, queueing
-from grading import chunks, references, regrade_runs
+from evalsite import broker
+from grading import bells, chunks, queue_control, regrade_runs
 from grading.intake import staging
 from grading.models import Chunk, Sample, Submission
 
@@ -49,6 +49,7 @@ class Swept:
 def sweep_once() -> Swept:
     """Repair everything there is to repair once, and remove staged files nobody queued."""
     staging.expire()
+    queue_control.tell()
     regrade_runs.recover()
     return Swept(_recover(), _adopt(), _ring_missing(), _close())
 
@@ -76,15 +77,9 @@ def _adopt() -> int:
 
 def _ring_missing() -> int:
     """Queued chunks without a job, such as after the broker was emptied; and waiting ones."""
-    grading = Submission.objects.filter(state=Submission.State.GRADING)
-    rung = sum(chunks.top_up(pk) for pk in grading.values_list("pk", flat=True))
-    due = timezone.now() - GRACE
-    queued = Chunk.objects.filter(state=Chunk.State.QUEUED, queued_at__lt=due)
-    ids = set(queued.values_list("pk", flat=True))
+    rung = bells.top_up()
     try:
-        missing = ids - queueing.queued_ids(queueing.GRADE_CHUNK) if ids else ids
-        rung += sum(chunks.ring(pk) for pk in sorted(missing))
-        return rung + references.ring_missing() + regrade_runs.ring_missing()
+        return rung + bells.ring_missing(GRACE)
     except (redis.RedisError, broker.NoBroker) as problem:
         log.warning("the broker does not answer: %s", problem)
         return rung

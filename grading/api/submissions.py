@@ -17,7 +17,7 @@ from django.http import (
 )
 from ninja import Query, Router
 
-from grading import chunks
+from grading import chunks, queue_control
 from grading.api import receiving, records
 from grading.api.auth import Caller, viewer_of
 from grading.api.errors import Problem
@@ -172,6 +172,13 @@ def _state(request: HttpRequest, found: Submission) -> dict[str, Any]:
             "outcomes": progress.counts,
             "eta_s": progress.eta_s,
             "samples_ahead": progress.ahead_samples,
+            "heartbeat_at": found.heartbeat_at,
+            "workers": [asdict(worker) for worker in progress.workers],
+            "lost_workers": [
+                {"worker": loss.worker, "samples_requeued": loss.samples, "at": loss.at}
+                for loss in progress.losses
+            ],
+            "queue": queue_control.as_dict(progress.stopped),
         }
     result = queries.result(found)
     return answer | {

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Q
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
+from grading import chunks, queue_control
 from grading.engine.outcome import Outcome
-from grading.models import Attempt, Chunk, Sample, Submission, TaskScore
+from grading.models import Attempt, QueueChange, Sample, Submission, TaskScore, WorkerLoss
 from grading.queries.submissions import Row, graded_samples, outcome_counts, rows, sample_states
 
 LATEST = 5
@@ -27,7 +28,7 @@ class WorkerRow:
 
     name: str
     left: int
-    tries: int
+    heartbeat_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Progress:
 
     ``faulted`` samples met a fault of the platform and are queued again, ``fault`` is the last
     one's reason; ``failed`` ones met it too often. ``ahead_*`` count older submissions that are
-    still being graded.
+    still being graded. ``losses`` are the workers lost while they held a chunk of it, newest first;
+    ``stopped`` is the operator's word while nothing new begins, and then there is no ETA.
     """
 
     total: int
@@ -53,6 +55,8 @@ class Progress:
     silent: bool
     rate: float | None
     eta_s: tuple[float, float] | None
+    losses: list[WorkerLoss]
+    stopped: QueueChange | None
 
     @property
     def running(self) -> bool:
@@ -74,10 +78,10 @@ class Progress:
 
 
 def progress(submission: Submission) -> Progress:
-    """Six or seven queries, whatever the size of the submission."""
+    """Eight or nine queries, whatever the size of the submission."""
     states = sample_states(submission)
-    moments = _latest_moments(submission)
-    rates = [rate for rate in (_rate(moments[:window]) for window in ETA_WINDOWS) if rate]
+    rates = rates_of(Attempt.objects.filter(sample__submission=submission))
+    stopped = queue_control.stopped()
     left = states["queued"]
     ahead = _ahead(submission)
     enough = states["done"] >= ETA_MIN_SAMPLES
@@ -95,8 +99,22 @@ def progress(submission: Submission) -> Progress:
         ahead_samples=ahead[1],
         silent=_silent(submission),
         rate=rates[0] if rates else None,
-        eta_s=(left / max(rates), left / min(rates)) if rates and enough else None,
+        eta_s=eta(left, rates) if enough and not stopped else None,
+        losses=list(WorkerLoss.objects.filter(submission=submission)),
+        stopped=stopped,
     )
+
+
+def rates_of(attempts: QuerySet[Attempt]) -> list[float]:
+    """Verdicts per second over the last few and the last many attempts, as far as known."""
+    newest = attempts.order_by("-pk").values_list("created_at", flat=True)
+    moments = list(newest[: max(ETA_WINDOWS)])
+    return [rate for rate in (_rate(moments[:window]) for window in ETA_WINDOWS) if rate]
+
+
+def eta(left: int, rates: Sequence[float]) -> tuple[float, float] | None:
+    """Seconds until ``left`` samples are graded, as a range."""
+    return (left / max(rates), left / min(rates)) if rates else None
 
 
 def _silent(submission: Submission) -> bool:
@@ -108,11 +126,6 @@ def _last_fault(submission: Submission) -> str:
     faulted = Sample.objects.filter(submission=submission, state=Sample.State.QUEUED)
     reasons = faulted.exclude(platform_failure="").order_by("-pk")
     return reasons.values_list("platform_failure", flat=True).first() or ""
-
-
-def _latest_moments(submission: Submission) -> list[datetime]:
-    attempts = Attempt.objects.filter(sample__submission=submission).order_by("-pk")
-    return list(attempts.values_list("created_at", flat=True)[: max(ETA_WINDOWS)])
 
 
 def _rate(moments: Sequence[datetime]) -> float | None:
@@ -135,11 +148,10 @@ def _ahead(submission: Submission) -> tuple[int, int]:
 
 
 def _workers(submission: Submission) -> list[WorkerRow]:
-    chunks = (
-        Chunk.objects.filter(
-            submission=submission, state=Chunk.State.RUNNING, lease_until__gt=timezone.now()
-        )
-        .annotate(left=Count("samples", filter=Q(samples__state=Sample.State.QUEUED)))
-        .order_by("worker", "position")
-    )
-    return [WorkerRow(chunk.worker, chunk.left, chunk.tries) for chunk in chunks]
+    held = chunks.at_work().filter(submission=submission)
+    rows = held.annotate(left=chunks.LEFT).order_by("worker", "position")
+    return [
+        WorkerRow(row.worker, row.left, row.lease_until - chunks.LEASE)
+        for row in rows
+        if row.lease_until
+    ]

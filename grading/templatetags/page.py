@@ -64,7 +64,7 @@ def main_nav(context: Context) -> dict[str, Any]:
         ("Benchmarks", "home", () if compares else ("/b/", "/m/", "/s/")),
         ("Compare", "compare_start", ("/b/",) if compares else ()),
         ("Submit", "submit", ("/submit/",)),
-        ("Queue", "queue", ()),
+        ("Queue", "queue", ("/queue/",)),
     ]
     user = getattr(request, "user", None)
     if user is not None and permissions.may(user, Action.TRIAGE):

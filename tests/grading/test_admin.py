@@ -22,7 +22,9 @@ from grading.models import (
     Environment,
     GroupEvent,
     IdempotencyKey,
+    QueueChange,
     Sample,
+    WorkerLoss,
 )
 from tests.grading import web_records
 
@@ -75,6 +77,8 @@ def test_every_record_has_a_page(client: Client, ada: Any, name: str) -> None:
     regrade = regrades.ask(regrades.Selection(benchmark="tidepool"), "<script>", ada)
     ChangeLogEntry.objects.create(version=regrade.runs.all()[0].task.version, what="<script>")
     Environment.objects.create(name="science", packages=["numpy"])
+    QueueChange.objects.create(mode="paused", by=ada, reason="<script>")
+    WorkerLoss.objects.create(submission=made, worker="<script>", samples=1)
     first = apps.get_model("grading", name).objects.first()
     url = reverse(f"admin:grading_{name}_change", args=[first.pk])
     answer = client.get(url)

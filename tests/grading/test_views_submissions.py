@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -7,9 +8,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from grading import chunks, queue_control, sweep
 from grading.engine.outcome import Outcome
 from grading.models import Chunk, Sample, Submission
 from tests.grading import web_records
+from tests.grading.pipeline_records import age_chunks, first_lease, stored_submission
 from tests.grading.web_records import verdict
 
 pytestmark = pytest.mark.django_db
@@ -122,6 +125,46 @@ def test_a_worker_whose_lease_ran_out_is_not_shown_as_running(client: Client, ro
     assert "No worker has reported since" in page
 
 
+def test_a_live_page_says_that_grading_is_paused_by_whom_and_why(client: Client, rosa: Any) -> None:
+    def judge(task: Any, index: int) -> Any:
+        return half(task, 0) if index < 2 else None
+
+    live = web_records.submission(web_records.benchmark(tasks=12), rosa, judge, n=4)
+    page = text_of(client.get(f"/s/{live.public_id}/"))
+    assert " left</strong>" in page and "is paused" not in page
+    ada = web_records.person("ada", superuser=True)
+    queue_control.change(queue_control.Mode.PAUSED, ada, "a <b>new</b> disk")
+    Submission.objects.update(heartbeat_at=timezone.now() - timedelta(minutes=5))
+    page = text_of(client.get(f"/s/{live.public_id}/progress/"))
+    assert "Grading is paused since" in page and "by ada:" in page
+    assert "a &lt;b&gt;new&lt;/b&gt; disk" in page
+    assert "no estimate while grading is paused" in page and " left</strong>" not in page
+    assert "No worker has reported" not in page
+    state = client.get(f"/api/v1/submissions/{live.public_id}").json()
+    assert state["eta_s"] is None
+    assert (state["queue"]["mode"], state["queue"]["by"]) == ("paused", "ada")
+
+
+def test_a_live_page_says_when_a_worker_was_lost_and_what_was_requeued(client: Client) -> None:
+    live = stored_submission(tasks=1, per_task=5, per_chunk=5)
+    lease = first_lease(live, "w4-40")
+    assert chunks.begin(lease, chunks.queued_samples(lease)[0])
+    page = text_of(client.get(f"/s/{live.public_id}/"))
+    assert "was lost" not in page
+    assert re.search(r"w4-40</span> has 5, heartbeat <time[^>]*>(just now|\d s ago)", page)
+    age_chunks()
+    assert sweep.sweep_once().recovered == 1
+    loss = live.worker_losses.get()
+    page = text_of(client.get(f"/s/{live.public_id}/progress/"))
+    assert "w4-40</span> was lost" in page and "5 samples requeued at" in page
+    assert f'<time datetime="{loss.at:%Y-%m-%dT%H:%M:%SZ}">' in page
+    state = client.get(f"/api/v1/submissions/{live.public_id}").json()
+    assert [(one["worker"], one["samples_requeued"]) for one in state["lost_workers"]] == [
+        ("w4-40", 5)
+    ]
+    assert state["queue"] == {"mode": "running"} and state["workers"] == []
+
+
 def test_samples_are_listed_by_outcome(client: Client, rosa: Any) -> None:
     done = web_records.submission(web_records.benchmark(), rosa)
     page = text_of(client.get(f"/s/{done.public_id}/samples/?outcome=error"))
@@ -201,9 +244,9 @@ def test_the_number_of_queries_does_not_grow(
     live = web_records.submission(version, rosa, half, model="Petrel 9B")
     with django_assert_max_num_queries(5):
         client.get(f"/s/{done.public_id}/")
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         client.get(f"/s/{live.public_id}/")
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         client.get(f"/s/{live.public_id}/progress/")
     with django_assert_max_num_queries(4):
         client.get(f"/s/{done.public_id}/samples/?task=Tidepool-0")
