@@ -7,9 +7,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 
-from grading.api import benchmarks, errors, queue, submissions
+from grading.api import benchmarks, errors, queue, regrades, submissions, triage
 from grading.api.auth import Caller
-from leaderboard.api import router as leaderboards
+from leaderboard import api as boards
+from leaderboard import cards_api
 
 api = NinjaAPI(
     title="Evalsite",
@@ -21,9 +22,13 @@ api = NinjaAPI(
 )
 errors.register(api)
 api.add_router("/benchmarks", benchmarks.router)
-api.add_router("/benchmarks", leaderboards)
+api.add_router("/benchmarks", boards.router)
+api.add_router("/models", cards_api.router)
 api.add_router("/submissions", submissions.router)
 api.add_router("/queue", queue.router)
+api.add_router("/triage", triage.router)
+api.add_router("/regrades", regrades.router)
+api.add_router("/regrades", boards.regrades)
 
 
 @require_safe

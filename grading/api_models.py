@@ -8,17 +8,29 @@ from django.utils import timezone
 
 
 class IdempotencyKey(models.Model):
-    """What a caller named a request, so that sending it again does not do it again."""
+    """What a caller named a request, so that sending it again does not do it again.
+
+    It led to a submission or to a regrade.
+    """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=200)
     fingerprint = models.CharField(max_length=64)
-    submission = models.ForeignKey("grading.Submission", on_delete=models.CASCADE, related_name="+")
+    submission = models.ForeignKey(
+        "grading.Submission", on_delete=models.CASCADE, null=True, related_name="+"
+    )
+    regrade = models.ForeignKey(
+        "grading.Regrade", on_delete=models.CASCADE, null=True, related_name="+"
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["user", "key"], name="one_request_per_key"),
+            models.CheckConstraint(
+                condition=models.Q(submission__isnull=True) ^ models.Q(regrade__isnull=True),
+                name="one_result_per_key",
+            ),
         ]
 
     def __str__(self) -> str:

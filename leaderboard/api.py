@@ -1,19 +1,28 @@
-"""Calls about boards and comparisons: the numbers of the pages."""
+"""Calls about boards, comparisons and ranks: the numbers of the pages."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import asdict
 from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from ninja import Router
 
+from grading.api.auth import Caller
+from grading.api.errors import Problem
 from grading.api.links import absolute
-from grading.permissions import version_or_404
-from leaderboard import export, queries
+from grading.permissions import Action, version_or_404
+from grading.queries.regrades import regrade_or_404
+from grading.regrade_results import results, score_changes
+from grading.regrades import OPEN
+from leaderboard import comparison_export, export, queries
+from leaderboard.comparison import compare
+from leaderboard.rank_changes import boards_with
 
 router = Router(tags=["leaderboards"])
+regrades = Router(tags=["regrades"])
 
 
 @router.get("/{slug}/leaderboard", summary="The board: ranked models first")
@@ -40,6 +49,39 @@ def board(
         for name in export.FORMATS
     )
     return response
+
+
+@router.get("/{slug}/compare", summary="Two models of a board, task by task")
+def comparison(
+    request: HttpRequest, slug: str, a: str = "", b: str = "", version: str = ""
+) -> HttpResponse:
+    """All that the compare page shows. ``a`` and ``b`` are slugs of models, otherwise the highest
+    rows that are left.
+    """
+    found = compare(version_or_404(request.user, slug, version), a, b)
+    if found is None:
+        raise Problem(409, "nothing to compare", "This board has fewer than two models.")
+    return HttpResponse(comparison_export.to_json(found), content_type="application/json")
+
+
+@regrades.get(
+    "/{public_id}/ranks",
+    summary="Ranks that would move if it was applied",
+    auth=Caller("triage", Action.TRIAGE),
+)
+def ranks(request: HttpRequest, public_id: str) -> list[dict[str, Any]]:
+    """By board; none for regrades that were decided on or are for another version."""
+    found = regrade_or_404(public_id)
+    if found.target is not None or found.state not in OPEN:
+        return []
+    return [
+        {
+            "benchmark": version.benchmark.slug,
+            "version": version.number,
+            "models": [asdict(one) for one in moved],
+        }
+        for version, moved in boards_with(found, score_changes(results(found)))
+    ]
 
 
 def _tag(text: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from grading.models import BenchmarkVersion
+from grading.models import BenchmarkVersion, Regrade
+from grading.queries.regrades import versions_of
+from grading.regrade_results import ScoreChange
 from leaderboard import queries
 from leaderboard.ranking import competition_ranks
 
@@ -18,6 +20,15 @@ class RankChange:
     submission: str
     before: int
     after: int
+
+
+def boards_with(
+    regrade: Regrade, changes: Iterable[ScoreChange]
+) -> list[tuple[BenchmarkVersion, list[RankChange]]]:
+    """The boards on which ranks would move if a regrade was applied, and how."""
+    gains = {change.submission: change.after - change.before for change in changes}
+    boards = [(version, rank_changes(version, gains)) for version in versions_of(regrade)]
+    return [(version, found) for version, found in boards if found]
 
 
 def rank_changes(version: BenchmarkVersion, gains: Mapping[str, float]) -> list[RankChange]:

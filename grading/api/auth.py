@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from ninja.errors import AuthenticationError
 from ninja.security.base import AuthBase
@@ -10,23 +11,23 @@ from ninja.security.base import AuthBase
 from grading import tokens
 from grading.api.errors import Problem
 from grading.models import ApiToken
-from grading.permissions import Viewer
+from grading.permissions import Action, Viewer, may, roles_for
 
 
 class Caller(AuthBase):
     """Authentication of a call; sets ``request.user``.
 
     A token, if one is sent, must be in force. With ``scope`` there must be one that has it: else
-    401 without a token, 403 with another one. Without ``scope`` anybody may call and reads what is
-    public.
+    401 without a token, 403 with another one, and where its user may not do ``action`` (any more).
+    Without ``scope`` anybody may call and reads what is public.
     """
 
     openapi_type: str = "http"
     openapi_scheme: str = "bearer"
 
-    def __init__(self, scope: str = "") -> None:
+    def __init__(self, scope: str = "", action: Action | None = None) -> None:
         super().__init__()
-        self.scope = scope
+        self.scope, self.action = scope, action
 
     def __call__(self, request: HttpRequest) -> Caller:
         token = _token(request)
@@ -37,6 +38,8 @@ class Caller(AuthBase):
         if token is not None and self.scope and self.scope not in token.scopes:
             detail = f"This call needs a token with the scope {self.scope!r}."
             raise Problem(403, "scope missing", detail)
+        if self.action is not None and not may(request.user, self.action):
+            raise PermissionDenied(roles_for(self.action))
         return self
 
 

@@ -39,6 +39,21 @@ def page(
     return {"items": shown(ordered), "next": following}
 
 
+def page_of_list(
+    found: Sequence[Any],
+    key: Callable[[Any], int],
+    cursor: str,
+    limit: int,
+    shown: Callable[[Sequence[Any]], list[Any]],
+) -> dict[str, Any]:
+    """As `page`, of what is in memory already, in ascending order of ``key``."""
+    size = max(1, min(limit, MAX_LIMIT))
+    last = _read(cursor, 1)[0] if cursor else None
+    left = [one for one in found if last is None or key(one) > last]
+    following = _cursor([key(left[size - 1])]) if len(left) > size else None
+    return {"items": shown(left[:size]), "next": following}
+
+
 def _behind(keys: Sequence[str], place: Sequence[Any]) -> Q:
     beyond = Q(**{f"{keys[0]}__gt": place[0]})
     if len(keys) > 1:

@@ -16,7 +16,7 @@ from grading import grader, uploads
 from grading.api import once
 from grading.api.errors import Problem
 from grading.intake.fields import Choices
-from grading.models import BenchmarkVersion
+from grading.models import BenchmarkVersion, Submission
 from grading.permissions import version_or_404
 from grading.uploads import Accepted
 
@@ -86,8 +86,8 @@ def _accepted(
     user = cast(AbstractBaseUser, request.user)
     key = once.key_of(request)
     seen = once.fingerprint(request, stream) if key else ""
-    if key and (submission := once.earlier(user, key, seen)):
-        return Accepted(submission, created=False)
+    if key and (earlier := once.earlier(user, key, seen)):
+        return Accepted(cast(Submission, earlier), created=False)
     try:
         accepted = uploads.accept_once(
             stream,

@@ -100,10 +100,11 @@ def _of_outcome(filters: Filters) -> QuerySet[Sample]:
 def crash_page(filters: Filters, number: str) -> Page[Crash]:
     """Newest first; two queries."""
     ordered = _filtered(filters).order_by("-current_attempt_id", "-pk")
-    return page_of(ordered, PER_PAGE, number, _crashes)
+    return page_of(ordered, PER_PAGE, number, crashes)
 
 
-def _crashes(samples: QuerySet[Sample]) -> list[Crash]:
+def crashes(samples: QuerySet[Sample]) -> list[Crash]:
+    """The samples as lines of the list; one query."""
     found = samples.values_list(
         "submission__public_id",
         "submission__language_model__name",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,18 +60,25 @@ class SampleLine:
 def regrade_page(number: str) -> Page[Any]:
     """Open ones first, then the newest; with counts of samples and runs."""
     open_first = Case(When(state__in=OPEN, then=0), default=1, output_field=IntegerField())
-    rows = Regrade.objects.select_related("asked_by", "decided_by", "target__benchmark").annotate(
+    rows = counted().annotate(order=open_first).order_by("order", "-created_at")
+    return Paginator(rows, PER_PAGE).get_page(number)
+
+
+def counted() -> QuerySet[Any]:
+    """Regrades with how many samples they run, and runs in all and done."""
+    return _regrades().annotate(
         samples=Count("runs__sample", distinct=True),
         runs_all=Count("runs", distinct=True),
         runs_done=Count("runs", filter=Q(runs__state=RegradeRun.State.DONE), distinct=True),
-        order=open_first,
     )
-    return Paginator(rows.order_by("order", "-created_at"), PER_PAGE).get_page(number)
 
 
 def regrade_or_404(public_id: str) -> Regrade:
-    rows = Regrade.objects.select_related("asked_by", "decided_by", "target__benchmark")
-    return get_object_or_404(rows, public_id=public_id)
+    return get_object_or_404(_regrades(), public_id=public_id)
+
+
+def _regrades() -> QuerySet[Regrade]:
+    return Regrade.objects.select_related("asked_by", "decided_by", "target__benchmark")
 
 
 def progress(regrade: Regrade) -> Progress:
@@ -97,9 +104,19 @@ def matrix_rows(matrix: Counter[tuple[str, str]]) -> list[MatrixRow]:
 
 def sample_page(found: Sequence[Result], carried: bool, number: str) -> Page[SampleLine]:
     """Samples whose verdict would change, or that could not be decided; two queries."""
-    telling = [one for one in found if _why(one)]
-    page: Page = Paginator(telling, SAMPLES_PER_PAGE).get_page(number)
-    shown = {one.sample_id: one for one in page.object_list}
+    page: Page = Paginator(telling(found), SAMPLES_PER_PAGE).get_page(number)
+    page.object_list = sample_lines(page.object_list, carried)
+    return page
+
+
+def telling(found: Iterable[Result]) -> list[Result]:
+    """Those of samples worth a look, in order of their ids."""
+    return [one for one in found if _why(one)]
+
+
+def sample_lines(found: Iterable[Result], carried: bool) -> list[SampleLine]:
+    """Results as lines of the list; two queries."""
+    shown = {one.sample_id: one for one in found}
     samples = Sample.objects.filter(pk__in=shown).select_related(
         "task", "submission__language_model"
     )
@@ -111,8 +128,7 @@ def sample_page(found: Sequence[Result], carried: bool, number: str) -> Page[Sam
         .values_list("attempt_id", "attempt__number")
     )
     lines = {row.pk: _line(row, shown[row.pk], numbers, carried) for row in samples}
-    page.object_list = [lines[pk] for pk in shown]
-    return page
+    return [lines[pk] for pk in shown]
 
 
 def _why(found: Result) -> str:

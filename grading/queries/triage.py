@@ -93,7 +93,7 @@ class Row:
     title: str
     kind: str
     outcome: str
-    state: str
+    state: CrashGroup.State
     assignee: str
     samples: int
     models: int
@@ -167,10 +167,11 @@ def _samples(filters: Filters) -> QuerySet[Sample]:
 
 def queue_page(filters: Filters, number: str) -> Page[Row]:
     """One page with suggestions; the number of queries does not depend on its length."""
-    return page_of(groups(filters).select_related("assignee"), PER_PAGE, number, _rows)
+    return page_of(groups(filters).select_related("assignee"), PER_PAGE, number, rows)
 
 
-def _rows(found: QuerySet[Any]) -> list[Row]:
+def rows(found: QuerySet[Any]) -> list[Row]:
+    """Groups with their counts as lines of the queue, each with its suggestion."""
     shown = list(found)
     hints = evidence.suggestions(shown)
     return [
@@ -180,7 +181,7 @@ def _rows(found: QuerySet[Any]) -> list[Row]:
             title=group.title,
             kind=group.kind,
             outcome=OUTCOMES.get(group.kind, "error"),
-            state=group.get_state_display(),
+            state=CrashGroup.State(group.state),
             assignee=group.assignee.get_username() if group.assignee else "",
             samples=group.samples,
             models=group.models,

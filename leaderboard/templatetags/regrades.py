@@ -8,9 +8,8 @@ from typing import Any
 from django import template
 
 from grading.models import Regrade
-from grading.queries.regrades import versions_of
 from grading.regrade_results import ScoreChange
-from leaderboard.rank_changes import rank_changes
+from leaderboard.rank_changes import boards_with
 
 register = template.Library()
 
@@ -18,6 +17,4 @@ register = template.Library()
 @register.inclusion_tag("leaderboard/rank_changes.html")
 def ranks_with(regrade: Regrade, changes: Iterable[ScoreChange]) -> dict[str, Any]:
     """Ranks that would move if the regrade was applied, board by board."""
-    gains = {change.submission: change.after - change.before for change in changes}
-    boards = [(version, rank_changes(version, gains)) for version in versions_of(regrade)]
-    return {"boards": [(version, found) for version, found in boards if found]}
+    return {"boards": boards_with(regrade, changes)}

@@ -32,6 +32,8 @@ TEAM = "lnnyyy"
 ADMIN = "lnnnny"
 API = "yyyyyy"
 API_TOKEN = "lyyyyy"
+# The calls for staff: no token of anybody else has the scope.
+API_TEAM = "lnnyyy"
 TABLE = {
     "GET ": ANYBODY,
     "GET healthz": ANYBODY,
@@ -121,6 +123,9 @@ TABLE = {
     "POST api/v1/queue/pause": ADMIN,
     "POST api/v1/queue/drain": ADMIN,
     "POST api/v1/queue/resume": ADMIN,
+    "GET api/v1/benchmarks/<slug>/compare": API,
+    "GET api/v1/models": API,
+    "GET api/v1/models/<slug>": SUBMISSION,
     "GET api/v1/submissions": API_TOKEN,
     "POST api/v1/submissions": API_TOKEN,
     "GET api/v1/submissions/<public_id>": SUBMISSION,
@@ -128,6 +133,18 @@ TABLE = {
     "GET api/v1/submissions/<public_id>/results": SUBMISSION,
     "GET api/v1/submissions/<public_id>/results.jsonl": SUBMISSION,
     "GET api/v1/submissions/<public_id>/results/<task>/<index>": SUBMISSION,
+    "GET api/v1/triage/groups": API_TEAM,
+    "GET api/v1/triage/groups/<public_id>": API_TEAM,
+    "PATCH api/v1/triage/groups/<public_id>": API_TEAM,
+    "GET api/v1/triage/groups/<public_id>/attempts": API_TEAM,
+    "GET api/v1/regrades": API_TEAM,
+    "POST api/v1/regrades": API_TEAM,
+    "GET api/v1/regrades/<public_id>": API_TEAM,
+    "GET api/v1/regrades/<public_id>/samples": API_TEAM,
+    "GET api/v1/regrades/<public_id>/ranks": API_TEAM,
+    # A triager may ask for a regrade, not decide on it.
+    "POST api/v1/regrades/<public_id>/apply": "lnnnyy",
+    "POST api/v1/regrades/<public_id>/cancel": "lnnnyy",
 }
 # Django's admin and the queue's dashboard have many routes and one rule each.
 FOR_ANYBODY = ("admin/login/", "admin/logout/")
@@ -151,9 +168,9 @@ class World:
         model = self.submission.language_model.slug
         values = {
             "public_id": {"triage": self.group, "regrades": self.regrade}.get(
-                route.partition("/")[0], self.submission.public_id
+                route.removeprefix("api/v1/").partition("/")[0], self.submission.public_id
             ),
-            "slug": model if route.startswith("m/") else "tidepool",
+            "slug": model if "m/" in route or "models/" in route else "tidepool",
             "task_slug": "Tidepool-0",
             "task": "Tidepool-0",
             "index": "0",
