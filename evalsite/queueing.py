@@ -78,6 +78,7 @@ class Worker(rq.Worker):
 
     job_class = Job
     stopping = False
+    before_fork: Callable[[], None] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["job_class"] = Job
@@ -90,6 +91,8 @@ class Worker(rq.Worker):
         super().__init__(*args, **kwargs)
 
     def execute_job(self, job: RqJob, queue: rq.Queue) -> None:
+        if self.before_fork:
+            self.before_fork()
         # A connection that crosses a fork is used by two processes at once.
         connections.close_all()
         super().execute_job(job, queue)
@@ -128,10 +131,15 @@ def stopping() -> bool:
     return Worker.stopping
 
 
-def worker(name: str) -> Worker:
-    """A worker on both queues, the low one last; its connection has the time-outs it needs."""
+def worker(name: str, before_fork: Callable[[], None] | None = None) -> Worker:
+    """A worker on both queues, the low one last; its connection has the time-outs it needs.
+
+    ``before_fork`` is called in its own process before each job's is forked.
+    """
     client = redis.Redis.from_url(url())
-    return Worker([_queue(client), _queue(client, low=True)], name=name)
+    found = Worker([_queue(client), _queue(client, low=True)], name=name)
+    found.before_fork = before_fork
+    return found
 
 
 def worker_name() -> str:

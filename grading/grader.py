@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import mmap
 import os
+import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
 from django.conf import settings
+from django.db import DatabaseError
 
 from evalsite import env
 from grading import canaries, environments, verdict_cache
@@ -26,6 +30,11 @@ from grading.models import Environment, Sample
 from grading.models import Task as TaskRow
 
 _sandboxes: dict[int, Sandbox] = {}
+# Key of the environment that was last looked for, in memory that a worker shares with its horses.
+_NUMBER = struct.Struct("q")
+_looked_for = mmap.mmap(-1, _NUMBER.size)
+
+log = logging.getLogger(__name__)
 
 
 @cache
@@ -61,7 +70,30 @@ def sandbox_of(
     conceal()
     found = known or environments.sandbox(environment, _address_space())
     found.prepare(force, say, tick)
+    if not known:
+        _NUMBER.pack_into(_looked_for, 0, environment.pk)
     return _sandboxes.setdefault(environment.pk, found)
+
+
+def keep_ready() -> None:
+    """Have what the last job had to look for in this process, for those forked from it later.
+
+    For a worker between its jobs: what a job finds out of an environment ends with it. Sandboxes
+    whose environment was built anew or removed are forgotten. Never raises.
+    """
+    for pk, known in list(_sandboxes.items()):
+        if known.outdated():
+            _sandboxes.pop(pk).environment.release()
+    (pk,) = _NUMBER.unpack_from(_looked_for)
+    if not pk:
+        return
+    try:
+        environment = Environment.objects.filter(pk=pk).first()
+        if environment and environments.on_this_host(environment).built:
+            sandbox_of(environment)
+    except (PlatformError, DatabaseError) as problem:
+        log.warning("environment %s is not kept ready: %s", pk, problem)
+    _NUMBER.pack_into(_looked_for, 0, 0)
 
 
 def _address_space() -> int:

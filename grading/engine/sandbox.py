@@ -174,6 +174,14 @@ class Sandbox:
         """The environment, if it can be had without building it. Raises PlatformError."""
         return peek(self._spec, _cache_directory(self._cache_root))
 
+    def outdated(self) -> bool:
+        """Whether its environment was built anew or removed since; never of a base interpreter."""
+        own = self.environment
+        if not own.venv:
+            return False
+        now = self.built()
+        return now is None or (now.venv, now.stamp) != (own.venv, own.stamp)
+
     @property
     def safe_for_strangers(self) -> bool:
         """Whether what is in force is enough for programs of people one does not trust."""

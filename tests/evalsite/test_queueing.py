@@ -68,6 +68,17 @@ def test_a_job_runs_once_in_a_horse_of_its_own(
 
 
 @pytest.mark.django_db(transaction=True)
+def test_what_is_to_come_before_each_job_happens_in_the_workers_own_process(
+    client: redis.Redis, calls: Callable[[], list[str]]
+) -> None:
+    seen: list[int] = []
+    queueing.enqueue(queueing.GRADE_CHUNK, 1)
+    queueing.enqueue(queueing.GRADE_CHUNK, 2)
+    work(before_fork=lambda: seen.append(len(calls())))
+    assert seen == [0, 1]
+
+
+@pytest.mark.django_db(transaction=True)
 def test_enqueue_waits_for_the_commit_and_a_rollback_leaves_no_job(client: redis.Redis) -> None:
     with transaction.atomic():
         queueing.enqueue(queueing.GRADE_CHUNK, 1)

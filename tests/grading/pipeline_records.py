@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import signal
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import timedelta
 from types import SimpleNamespace
@@ -100,11 +101,11 @@ def age_chunks() -> None:
     Chunk.objects.filter(lease_until__isnull=False).update(lease_until=past)
 
 
-def work(name: str = "w0-1") -> None:
+def work(name: str = "w0-1", before_fork: Callable[[], None] | None = None) -> None:
     """Run everything in the queue in forked horses, as `manage.py worker --burst` does."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        queueing.worker(name).work(burst=True, logging_level="CRITICAL")
+        queueing.worker(name, before_fork).work(burst=True, logging_level="CRITICAL")
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,14 @@ def submission_in(environment: Environment, text: str = PROGRAM) -> Submission:
     return submission
 
 
+def in_a_fork(work: Callable[[], object]) -> None:
+    pid = os.fork()
+    if pid == 0:
+        work()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
 def grade(submission: Submission) -> list[Attempt]:
     chunk = submission.chunks.get()
     chunks.ring(chunk.pk)
@@ -262,6 +271,32 @@ def test_references_are_graded_in_the_environment(host: Path, tmp_path: Path) ->
     assert verdict["outcome"] == Outcome.PASS and verdict["environment"]
     with pytest.raises(CommandError, match="No environment 'other'; there are: science"):
         call_command("import_benchmark", str(file), "--environment", "other")
+
+
+@pytest.mark.sandbox
+def test_a_worker_keeps_what_a_job_looked_for(host: Path) -> None:
+    """A job's own process ends with it, so what it found must be had by the one that forks it."""
+    environment = science(python="", packages=[make_wheel(host)])
+    in_a_fork(lambda: grader.sandbox_of(environment))
+    assert grader._sandboxes == {}
+    grader.keep_ready()
+    (kept,) = grader._sandboxes.values()
+    assert grader.sandbox_of(environment) is kept
+    grader.keep_ready()
+    assert list(grader._sandboxes.values()) == [kept]
+    in_a_fork(lambda: grader.sandbox_of(environment, force=True))
+    grader.keep_ready()
+    assert grader._sandboxes == {}
+    # It is looked for once more, and found anew.
+    assert grader.sandbox_of(environment).environment.venv != kept.environment.venv
+
+
+def test_a_worker_builds_nothing_between_jobs(host: Path) -> None:
+    environment = science(python="", packages=["fail"])
+    grader._NUMBER.pack_into(grader._looked_for, 0, environment.pk)
+    grader.keep_ready()
+    assert grader._sandboxes == {}
+    assert not (host / "installations").exists()
 
 
 # --- the command ----------------------------------------------------------------------------------

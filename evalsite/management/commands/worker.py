@@ -29,7 +29,7 @@ class Command(BaseCommand):
             grader.sandbox()
             if refusal := grader.refusal():
                 raise CommandError(refusal)
-            worker = queueing.worker(f"w{slot}-{os.getpid()}")
+            worker = queueing.worker(f"w{slot}-{os.getpid()}", grader.keep_ready)
         except (PlatformError, broker.NoBroker) as problem:
             raise CommandError(str(problem)) from problem
         worker.work(burst=options["burst"], logging_level="WARNING")
