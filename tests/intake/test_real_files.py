@@ -119,6 +119,18 @@ FILES: list[Row] = [
 ]
 
 
+# Beside generations: tasks, prompts, assertions made from them, and what other tests read whole.
+ELSEWHERE = (
+    "derived/*_assertion_tasks.jsonl.gz",
+    "gen_codegen16b_humaneval_n100/HumanEval_for_code_generation.jsonl.gz",
+    "gen_canaicode_raw_chat/derived_python_assertions.jsonl.gz",
+    "gen_llm_humaneval_benchmarks_2023/*.jsonl.gz",
+    "gen_livecodebench_o1mini_raw_chat/*.json.gz",
+    "gen_canaicode_raw_chat/results/*/*.ndjson.gz",
+    f"{CHAT}/*eval_results.json.gz",
+)
+
+
 @pytest.fixture(scope="module")
 def data(shared: Path) -> Path:
     if not (shared / "data").is_dir():
@@ -165,6 +177,19 @@ def test_a_file_is_read_whole(data: Path, row: Row) -> None:
     assert (report.n_min, report.n_max) == (samples // tasks, samples // tasks)
     assert report.detected.text_fields == {text_field: samples}
     assert (report.peer_passes, report.peer_verdicts) == verdicts
+
+
+def test_no_file_of_generations_is_left_out(data: Path) -> None:
+    found = {
+        file
+        for folder in (data / "derived", *data.glob("gen_*"))
+        for file in folder.rglob("*.gz")
+        if file.is_file()
+    }
+    read_here = {data / row[0] for row in FILES}
+    elsewhere = {file for pattern in ELSEWHERE for file in data.glob(pattern)}
+    assert found - read_here - elsewhere == set()
+    assert read_here - {data / "tasks_mbpp/mbpp.jsonl.gz"} <= found
 
 
 def test_runs_of_many_models_are_read_whole(data: Path) -> None:
