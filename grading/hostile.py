@@ -33,9 +33,9 @@ FENCE = re.compile(r"\s*(```|~~~)")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """``html`` is safe; ``css`` adds ``used`` or ``hit`` to the line's class."""
+    """``html`` is safe; ``css`` adds to the line's class. ``number`` None: a gap, no line."""
 
-    number: int
+    number: int | None
     html: SafeString
     css: str = ""
 

@@ -13,6 +13,7 @@ from ninja import Router
 from grading.api.auth import Caller
 from grading.api.errors import Problem
 from grading.api.links import absolute
+from grading.files import TYPES
 from grading.permissions import Action, version_or_404
 from grading.queries.regrades import regrade_or_404
 from grading.regrade_results import results, score_changes
@@ -45,8 +46,8 @@ def board(
     response["ETag"] = tag
     page = absolute(request, "board", slug)
     response["Link"] = ", ".join(
-        f'<{page}?format={name}>; rel="alternate"; type="{export.FORMATS[name][0]}"'
-        for name in export.FORMATS
+        f'<{page}?format={name}>; rel="alternate"; type="{content_type}"'
+        for name, content_type in TYPES.items()
     )
     return response
 
@@ -55,10 +56,10 @@ def board(
 def comparison(
     request: HttpRequest, slug: str, a: str = "", b: str = "", version: str = ""
 ) -> HttpResponse:
-    """All that the compare page shows. ``a`` and ``b`` are slugs of models, otherwise the highest
-    rows that are left.
+    """All that the compare page shows. ``a`` and ``b`` are slugs of models or ids of submissions,
+    otherwise the highest rows that are left.
     """
-    found = compare(version_or_404(request.user, slug, version), a, b)
+    found = compare(version_or_404(request.user, slug, version), a, b, request.user)
     if found is None:
         raise Problem(409, "nothing to compare", "This board has fewer than two models.")
     return HttpResponse(comparison_export.to_json(found), content_type="application/json")

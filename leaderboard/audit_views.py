@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from grading.files import Writers, csv_text, json_text, markdown, md_figure, md_text, respond
 from grading.models import BenchmarkVersion
 from grading.permissions import version_or_404
 from leaderboard import audit
 from leaderboard.audit_charts import bins, histogram, scatter
-from leaderboard.export import attachment
 
 TASKS_PER_PAGE = 50
 LAST = 9.0
@@ -33,14 +32,11 @@ SORTS: dict[str, tuple[str, Callable[[audit.Finding], Any]]] = {
 
 @require_safe
 def page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """``?flag=`` lists the tasks with one flag; ``?format=json`` gives all findings."""
+    """``?flag=`` lists the tasks with one flag; ``?format=`` gives all findings."""
     version = version_or_404(request.user, slug, str(number))
     found = audit.latest(version) or []
     if "format" in request.GET:
-        if request.GET["format"] != "json":
-            raise Http404("json is offered")
-        text = json.dumps([asdict(one) for one in found], indent=2)
-        return attachment(text, "application/json", f"{slug}-v{number}-audit.json")
+        return respond(request.GET["format"], f"{slug}-v{number}-audit", _writers(version, found))
     sort = request.GET.get("sort", "")
     sort = sort if sort in SORTS else "flags"
     flag = request.GET.get("flag", "")
@@ -76,3 +72,28 @@ def _scatter(version: BenchmarkVersion, found: Sequence[audit.Finding]) -> str:
         return f"{page}?version={version.number}"
 
     return scatter(found, address)
+
+
+def _writers(version: BenchmarkVersion, found: Sequence[audit.Finding]) -> Writers:
+    """A line per task in their order; shares 0..1."""
+    names = [field.name for field in fields(audit.Finding)]
+    rows = [asdict(one) for one in found]
+    title = f"{version.benchmark.title}, version {version.number}: audit of its tasks"
+    head = ["Task", "Models", "Solved by", "Mean", "Discrimination", "Flake", "Close", "Flags"]
+    return {
+        "csv": lambda: csv_text(
+            names, ([*list(row.values())[:-1], "; ".join(row["flags"])] for row in rows)
+        ),
+        "json": lambda: json_text(rows),
+        "md": lambda: markdown(title, (head, map(_md_cells, found))),
+    }
+
+
+def _md_cells(one: audit.Finding) -> list[str]:
+    figures = (one.solved_by, one.mean, one.discrimination, one.flake, one.close)
+    return [
+        md_text(one.task_id),
+        str(one.models),
+        *map(md_figure, figures),
+        ", ".join(one.flags) or "–",
+    ]

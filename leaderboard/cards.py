@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import F
 from django.http import Http404
 
 from grading.models import BenchmarkVersion, LanguageModel, Submission, Task, TaskScore
@@ -97,11 +98,19 @@ def _representing(rows: list[Row]) -> frozenset[str]:
 
 def task_lines(submission: Submission) -> list[TaskLine]:
     """Every task of the submission's version, in order."""
-    scores = {one.task_id: one for one in TaskScore.objects.filter(submission=submission)}
-    tasks = Task.objects.filter(version=submission.version_id).order_by("position")
+    return task_lines_of(submission.version_id, [submission.public_id])[0]
+
+
+def task_lines_of(version_id: int, public_ids: Sequence[str]) -> list[list[TaskLine]]:
+    """Every task of a version, in order, for each of its submissions; in two queries."""
+    scores = TaskScore.objects.filter(submission__public_id__in=set(public_ids))
+    named = scores.annotate(public_id=F("submission__public_id"))
+    held = {(one.public_id, one.task_id): one for one in named}
+    tasks = Task.objects.filter(version=version_id).order_by("position")
+    read = list(tasks.values_list("pk", "task_id", "slug"))
     return [
-        _task(task_id, slug, scores.get(pk))
-        for pk, task_id, slug in tasks.values_list("pk", "task_id", "slug")
+        [_task(task_id, slug, held.get((public_id, pk))) for pk, task_id, slug in read]
+        for public_id in public_ids
     ]
 
 

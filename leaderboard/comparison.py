@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
 
 from grading.engine.outcome import Outcome
-from grading.models import BenchmarkVersion, Submission
-from leaderboard.cards import TaskLine, task_lines
+from grading.models import BenchmarkVersion, Sample, TaskScore
+from grading.permissions import Viewer, submission_or_404
+from leaderboard.cards import TaskLine, task_lines_of
 from leaderboard.discordance import TwoByTwo, sign_flip_p, two_by_two
 from leaderboard.queries import Board, board
 from leaderboard.ranking import LEAST_TASKS
-from leaderboard.rows import Row
+from leaderboard.rows import Row, rows_of, with_integrity
 from leaderboard.statistics import Paired, paired
 
+ANYBODY = AnonymousUser()
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
 SHOWN = ("different", "all", "both", "only_a", "only_b", "neither")
 
@@ -66,6 +69,7 @@ class Comparison:
     ``one_sample``: no task has more than one sample of either, so that McNemar's test holds.
     """
 
+    version: BenchmarkVersion
     board: Board
     a: Row
     b: Row
@@ -79,6 +83,10 @@ class Comparison:
     @property
     def one_sample(self) -> bool:
         return all(pair.a.n == pair.b.n == 1 for pair in self.tasks)
+
+    @property
+    def settings_differing(self) -> int:
+        return sum(one.differs for one in self.settings)
 
     @property
     def a_better(self) -> int:
@@ -98,21 +106,40 @@ class Comparison:
         return [[seen.count((mine, other)) for other in OUTCOMES] for mine in OUTCOMES]
 
 
-def compare(version: BenchmarkVersion, a: str = "", b: str = "") -> Comparison | None:
-    """Compare the runs that stand for two models (slugs) on a version's board.
+def compare(
+    version: BenchmarkVersion, a: str = "", b: str = "", viewer: Viewer = ANYBODY
+) -> Comparison | None:
+    """Compare two of a version's runs: those that stand for models (slugs), or by their ids.
 
-    Without a slug the highest row that is left; Http404 for a slug that is not on the board, None
-    where it has fewer than two models.
+    Without a name the highest row of the board that is left; Http404 for what is neither on the
+    board nor a submission that ``viewer`` may see, None where there are fewer than two.
     """
     shown = board(version)
+    sides = sides_of(shown, version, a, b, viewer)
+    return _compared(version, shown, *sides) if sides else None
+
+
+def sides_of(
+    shown: Board, version: BenchmarkVersion, a: str, b: str, viewer: Viewer
+) -> tuple[Row, Row] | None:
+    """The rows that `compare` takes."""
     rows = {row.model_slug: row for row in (*shown.ranked, *shown.unranked)}
-    if {a, b} - {""} - rows.keys():
-        raise Http404("no such model on this board")
+    for name in {a, b} - {""} - rows.keys():
+        rows[name] = _run(version, name, viewer, shown.all_tasks)
     if len(rows) < 2:
         return None
     first = rows[a or next(slug for slug in rows if slug != b)]
-    second = rows[b or next(slug for slug in rows if slug != first.model_slug)]
-    return _compared(shown, first, second)
+    second = rows[b or next(slug for slug, row in rows.items() if row is not first)]
+    return first, second
+
+
+def _run(version: BenchmarkVersion, public_id: str, viewer: Viewer, tasks: int) -> Row:
+    """A submission that is not on the board."""
+    submission = submission_or_404(viewer, public_id)
+    if submission.version_id != version.pk:
+        raise Http404("a submission to another version")
+    scores = TaskScore.objects.filter(submission=submission)
+    return with_integrity(rows_of([submission], scores, {version.pk: tasks}))[0]
 
 
 def chosen(pairs: Iterable[TaskPair], show: str, outcomes: tuple[str, str]) -> list[TaskPair]:
@@ -141,12 +168,12 @@ def _kept(pair: TaskPair, show: str) -> bool:
     return show == "all" or pair.solved == solved[show]
 
 
-def _compared(shown: Board, a: Row, b: Row) -> Comparison:
-    submissions = Submission.objects.in_bulk([a.public_id, b.public_id], field_name="public_id")
-    lines = (task_lines(submissions[row.public_id]) for row in (a, b))
+def _compared(version: BenchmarkVersion, shown: Board, a: Row, b: Row) -> Comparison:
+    lines = task_lines_of(version.pk, [a.public_id, b.public_id])
     pairs = [TaskPair(*both) for both in zip(*lines, strict=True) if all(one.n for one in both)]
     tested = len(pairs) >= LEAST_TASKS
     return Comparison(
+        version=version,
         board=shown,
         a=a,
         b=b,
@@ -155,7 +182,7 @@ def _compared(shown: Board, a: Row, b: Row) -> Comparison:
         flips_p=sign_flip_p([pair.difference for pair in pairs]) if tested else None,
         adjusted_p=shown.standings.adjusted_p(a.public_id, b.public_id) if tested else None,
         solved=two_by_two(pair.solved for pair in pairs),
-        settings=tuple(_settings(a, b)),
+        settings=tuple(sorted(_settings(a, b), key=lambda one: not one.differs)),
     )
 
 
@@ -168,10 +195,12 @@ def _usual(line: TaskLine) -> str:
 
 
 def _settings(a: Row, b: Row) -> list[Setting]:
-    """Samples per task and isolation as graded, then what the uploads say."""
+    """Samples per task, grader and isolation as graded, then what the uploads say."""
     named = sorted({*a.settings, *b.settings} - {"n"})
+    graders = _graders(a.public_id, b.public_id)
     return [
         Setting("samples per task", _samples(a), _samples(b)),
+        Setting("grader", graders[a.public_id], graders[b.public_id]),
         Setting("isolation", ", ".join(a.integrity.tiers), ", ".join(b.integrity.tiers)),
         *(
             Setting(
@@ -180,6 +209,20 @@ def _settings(a: Row, b: Row) -> list[Setting]:
             for name in named
         ),
     ]
+
+
+def _graders(*public_ids: str) -> dict[str, str]:
+    """By submission the versions of the grader that its verdicts are of."""
+    graded = Sample.objects.filter(
+        submission__public_id__in=public_ids, current_attempt__isnull=False
+    )
+    read = graded.order_by("current_attempt__grader_version").values_list(
+        "submission__public_id", "current_attempt__grader_version"
+    )
+    found: dict[str, list[str]] = {public_id: [] for public_id in public_ids}
+    for public_id, version in read.distinct():
+        found[public_id].append(str(version))
+    return {public_id: ", ".join(versions) for public_id, versions in found.items()}
 
 
 def _samples(row: Row) -> str:

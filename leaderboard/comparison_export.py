@@ -1,15 +1,76 @@
-"""A comparison as JSON."""
+"""A comparison as CSV, JSON or Markdown: a row per task, and in the last two all of the page."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
+from grading.files import Writers, csv_text, json_text, markdown, md_text
 from leaderboard.cards import TaskLine
 from leaderboard.comparison import OUTCOMES, Comparison
-from leaderboard.comparison_words import finding
+from leaderboard.comparison_words import finding, signed
+from leaderboard.export import md_percent
 from leaderboard.rows import Row
+
+COLUMNS = (
+    "task_id",
+    *(f"a_{name}" for name in ("n", "c", *OUTCOMES)),
+    *(f"b_{name}" for name in ("n", "c", *OUTCOMES)),
+    "difference",
+)
+
+
+def writers(found: Comparison) -> Writers:
+    return {
+        "csv": lambda: to_csv(found),
+        "json": lambda: to_json(found),
+        "md": lambda: to_markdown(found),
+    }
+
+
+def to_csv(found: Comparison) -> str:
+    """A line per common task; ``difference`` of pass rates is a minus b."""
+    return csv_text(
+        COLUMNS,
+        (
+            [pair.a.task_id, *_numbers(pair.a), *_numbers(pair.b), float(pair.difference)]
+            for pair in found.tasks
+        ),
+    )
+
+
+def _numbers(line: TaskLine) -> list[int]:
+    return [line.n, line.c, *(line.outcomes[outcome] for outcome in OUTCOMES)]
+
+
+def to_markdown(found: Comparison) -> str:
+    """The finding, the two scores, settings that differ and tasks that differ."""
+    said = finding(found)
+    scores = [
+        [side, md_text(row.model), row.public_id, md_percent(row.value)]
+        for side, row in (("A", found.a), ("B", found.b))
+    ]
+    settings = [
+        [md_text(one.name), md_text(one.a) or "–", md_text(one.b) or "–"]
+        for one in found.settings
+        if one.differs
+    ]
+    tasks = [
+        [
+            md_text(pair.a.task_id),
+            f"{pair.a.c}/{pair.a.n}",
+            f"{pair.b.c}/{pair.b.n}",
+            signed(pair.difference),
+        ]
+        for pair in found.tasks
+        if pair.difference
+    ]
+    parts = [
+        (["", "Model", "Submission", "pass@1, percent"], scores),
+        (["Setting", "A", "B"], settings),
+        (["Task", "A", "B", "A − B, points"], tasks),
+    ]
+    return markdown(f"{said.strong} {said.rest}", *(part for part in parts if part[1]))
 
 
 def to_json(found: Comparison) -> str:
@@ -39,7 +100,7 @@ def to_json(found: Comparison) -> str:
             for pair in found.tasks
         ],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json_text(document)
 
 
 def _side(row: Row) -> dict[str, Any]:

@@ -30,6 +30,37 @@ def finding(found: Comparison) -> Finding:
     )
 
 
+# Of the tasks listed: one, several, and the sentence for none.
+LISTED = {
+    "different": ("that differs", "that differ", "No task differs."),
+    "all": ("in common", "in common", "The two have no task in common."),
+    "both": ("solved by both", "solved by both", "No task is solved by both."),
+    "only_a": ("solved by A only", "solved by A only", "No task is solved by A only."),
+    "only_b": ("solved by B only", "solved by B only", "No task is solved by B only."),
+    "neither": ("solved by neither", "solved by neither", "Each task is solved by one of them."),
+}
+
+
+def listed(tasks: int, show: str, outcomes: tuple[str, str] = ("", "")) -> str:
+    """``12 tasks that differ``, or the sentence that there is none.
+
+    ``show``: one of `LISTED`; ``outcomes`` of A and of B, where any is given, go before it.
+    """
+    one, several, none = _from_to(outcomes) if any(outcomes) else LISTED[show]
+    if not tasks:
+        return none
+    return f"{tasks:,} task {one}" if tasks == 1 else f"{tasks:,} tasks {several}"
+
+
+def _from_to(outcomes: tuple[str, str]) -> tuple[str, str, str]:
+    if all(outcomes):
+        said = f"from {outcomes[0]} to {outcomes[1]}"
+        return said, said, f"No task goes {said}."
+    side, outcome = ("A", outcomes[0]) if outcomes[0] else ("B", outcomes[1])
+    said = f"with {outcome} by {side}"
+    return said, said, f"No task is {said}."
+
+
 def _ahead(found: Comparison) -> str:
     assert found.paired
     difference, p = found.paired.difference, found.paired.p

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-from django.http import HttpResponse
-
 from grading.engine.outcome import Outcome
+from grading.files import Writers, csv_text, json_text, markdown, md_text
 from grading.templatetags.figures import percent_text
 from leaderboard.conditions import LABELS, conditions
 from leaderboard.figures import KS
@@ -20,9 +16,6 @@ from leaderboard.queries import Board
 from leaderboard.rows import Row
 from leaderboard.statistics import LEVEL
 from leaderboard.words import range_text
-
-# Spreadsheets run a cell that starts with one of these as a formula.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def _pass_at(k: int) -> Callable[[Row], float | None]:
@@ -79,12 +72,11 @@ COLUMNS: dict[str, Callable[[Row], Any]] = {
 
 def to_csv(board: Board) -> str:
     """Header and one line per row, ranked ones first; UTC times, empty cells for no value."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    for row in (*board.ranked, *board.unranked):
-        writer.writerow([cell_text(read(row)) for read in COLUMNS.values()])
-    return text.getvalue()
+    return csv_text(COLUMNS, (cells(row) for row in (*board.ranked, *board.unranked)))
+
+
+def cells(row: Row) -> list[Any]:
+    return [read(row) for read in COLUMNS.values()]
 
 
 def to_json(board: Board) -> str:
@@ -115,9 +107,13 @@ def to_json(board: Board) -> str:
         "sort": board.sort,
         "models": board.models,
         "sealed_share": board.integrity.sealed_share,
-        "rows": [{name: read(row) for name, read in COLUMNS.items()} for row in rows],
+        "rows": [record(row) for row in rows],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json_text(document)
+
+
+def record(row: Row) -> dict[str, Any]:
+    return dict(zip(COLUMNS, cells(row), strict=True))
 
 
 def to_markdown(board: Board) -> str:
@@ -137,60 +133,33 @@ def to_markdown(board: Board) -> str:
     ]
     rows = [_md_cells(row, ks) for row in (*board.ranked, *board.unranked)]
     title = f"{board.benchmark}, version {board.version}, {board.tasks} tasks; scores in percent"
-    lines = map(_md_line, [head, ["---"] * len(head), *rows])
-    return f"{_md_text(title)}\n\n" + "\n".join(lines) + "\n"
+    return markdown(title, (head, rows))
 
 
-FORMATS: dict[str, tuple[str, Callable[[Board], str]]] = {
-    "csv": ("text/csv", to_csv),
-    "json": ("application/json", to_json),
-    "md": ("text/markdown", to_markdown),
-}
-
-
-def attachment(text: str, content_type: str, file_name: str) -> HttpResponse:
-    return HttpResponse(
-        text,
-        content_type=f"{content_type}; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
-    )
-
-
-def cell_text(value: Any) -> Any:
-    """For a CSV file: never a formula."""
-    if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
-        return f"'{value}"
-    return value
+def writers(board: Board) -> Writers:
+    return {
+        "csv": lambda: to_csv(board),
+        "json": lambda: to_json(board),
+        "md": lambda: to_markdown(board),
+    }
 
 
 def _md_cells(row: Row, ks: list[int]) -> list[str]:
     result = row.figures
     held = result.interval
-    values = [_md_percent(result.pass_at[k]) for k in ks]
+    values = [md_percent(result.pass_at[k]) for k in ks]
     return [
         str(row.rank or f"– ({row.reason})"),
         range_text(row.standing) if row.standing else "–",
-        _md_text(f"{row.model} (synthetic)" if row.synthetic else row.model),
+        md_text(f"{row.model} (synthetic)" if row.synthetic else row.model),
         values[0],
         f"{percent_text(held.low)}–{percent_text(held.high)}" if held else "–",
         *values[1:],
-        _md_percent(result.mean_fraction),
+        md_percent(result.mean_fraction),
         str(result.n_max) if result.n_min == result.n_max else f"{result.n_min}–{result.n_max}",
         f"{result.covered}/{result.tasks}",
     ]
 
 
-def _md_percent(value: float | None) -> str:
+def md_percent(value: float | None) -> str:
     return "–" if value is None else percent_text(value)
-
-
-def _md_line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _md_text(text: str) -> str:
-    """Without the characters that would end a cell, start a link or a tag."""
-    plain = " ".join(text.split())
-    return "".join(f"\\{char}" if char in "\\|[]<>`*_" else char for char in plain)

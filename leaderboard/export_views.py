@@ -8,10 +8,10 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
+from grading.files import attachment
 from grading.permissions import shown_submission_or_404, version_or_404
 from leaderboard import queries
 from leaderboard.badge import badge
-from leaderboard.export import attachment
 from leaderboard.peer_files import evalplus_document, human_eval_lines
 
 

@@ -13,13 +13,14 @@ from django.views.decorators.http import require_safe
 
 from grading.engine import denylist, limits
 from grading.engine.outcome import GRADER_VERSION, Outcome
+from grading.files import respond
 from grading.models import BenchmarkVersion, ChangeLogEntry
 from grading.permissions import version_or_404, visible_versions
 from leaderboard import cards, curves, habits, overview, queries, tags
 from leaderboard.charts import axis_for
 from leaderboard.conditions import LABELS
 from leaderboard.curve_chart import curve_chart
-from leaderboard.export import FORMATS, attachment
+from leaderboard.export import writers
 from leaderboard.figures import KS
 from leaderboard.history import history
 from leaderboard.history_chart import history_chart
@@ -86,7 +87,7 @@ def board(
     except Snapshot.DoesNotExist:
         raise Http404("no such snapshot") from None
     if "format" in request.GET:
-        return _export(request.GET["format"], shown)
+        return respond(request.GET["format"], f"{shown.slug}-v{shown.version}", writers(shown))
     return render(request, "leaderboard/board.html", _board_context(request, version, shown))
 
 
@@ -148,13 +149,6 @@ def _choices(request: HttpRequest, snapshot: int | None) -> queries.Choices:
         "tag": request.GET.get("tag", ""),
         "without": request.GET.get("without", "").replace(",", " ").split(),
     }
-
-
-def _export(name: str, shown: queries.Board) -> HttpResponse:
-    if name not in FORMATS:
-        raise Http404(f"no format {name!r}: {', '.join(FORMATS)} are offered")
-    content_type, write = FORMATS[name]
-    return attachment(write(shown), content_type, f"{shown.slug}-v{shown.version}.{name}")
 
 
 @require_safe

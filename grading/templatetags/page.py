@@ -59,7 +59,7 @@ def theme(context: Context) -> Theme:
 def main_nav(context: Context) -> dict[str, Any]:
     request: HttpRequest | None = context.get("request")
     path = request.path if request else ""
-    compares = path.startswith("/b/") and path.endswith("/compare/")
+    compares = path.startswith("/b/") and "/compare/" in path
     links: list[tuple[str, str, tuple[str, ...]]] = [
         ("Benchmarks", "home", () if compares else ("/b/", "/m/", "/s/")),
         ("Compare", "compare_start", ("/b/",) if compares else ()),

@@ -109,7 +109,7 @@ def measure(models: int, tasks: int, samples: int) -> None:
         f"/b/{slug}/",
         f"/b/{slug}/?score=10&sort=name",
         f"/b/{slug}/?without={slug}-3",
-        f"/b/{slug}/compare/",
+        f"/b/{slug}/compare/model-000...model-{models - 1:03}/",
         "/",
     ):
         times[path] = page(client, path)

@@ -75,6 +75,9 @@ TABLE = {
     "GET b/<slug:slug>/heatmap/": ANYBODY,
     "GET b/<slug:slug>/v<int:number>/heatmap/": ANYBODY,
     "GET b/<slug:slug>/compare/": ANYBODY,
+    # Nobody is on the board.
+    "GET b/<slug:slug>/compare/<str:a>...<str:b>/": "000000",
+    "GET b/<slug:slug>/v<int:number>/compare/<str:a>...<str:b>/": "000000",
     "GET compare/": ANYBODY,
     "GET m/<str:slug>/": SUBMISSION,
     "GET method/": ANYBODY,

@@ -88,7 +88,7 @@ def test_a_comparison_as_json(client):
     builders.submission(version, "Heron", builders.solving(36, 40))
     builders.submission(version, "Skua", builders.solving(3, 40))
     address = reverse("compare", args=["tidepool"])
-    held = json.loads(client.get(f"{address}?format=json").content)
+    held = json.loads(client.get(f"{address}?format=json", follow=True).content)
     assert held["finding"].startswith("Heron is ahead by 82.5 points, and that is decisive.")
     assert held["paired"]["difference"] == pytest.approx(33 / 40)
     assert held["solved"] == {"both": 3, "only_a": 33, "only_b": 0, "neither": 4}
