@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(HERE)]
 
+import private_postgres  # noqa: E402
 from contestants import PLAIN_BWRAP, Rows  # noqa: E402
 
 from grading.engine import humaneval, jsonl  # noqa: E402
@@ -170,25 +171,44 @@ def _section(title: str, names: Sequence[str], rows: Rows, rounds: int) -> Itera
         yield f"left out: {NAMES[name]}: {reason}\n"
 
 
-def _script(title: str, file: str) -> Callable[[int], Iterator[str]]:
-    """What a benchmark with a database of its own prints."""
+def cache(_: int) -> Iterator[str]:
+    yield "### The verdict cache, the whole way of a submission\n"
+    yield from _printed_by("verdict_cache.py")
 
-    def section(rounds: int) -> Iterator[str]:
-        yield f"### {title}\n"
-        command = [sys.executable, str(HERE / file)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        yield from done.stdout.splitlines()
-        yield ""
 
-    return section
+def board(_: int) -> Iterator[str]:
+    yield "### A large board\n"
+    yield from _printed_by("board_speed.py")
+    try:
+        with private_postgres.server() as url:
+            yield from _printed_by("board_speed.py", EVALSITE_DATABASE_URL=url)
+    except private_postgres.NoServer as problem:
+        yield f"left out: PostgreSQL, which {problem}\n"
+
+
+def coverage(_: int) -> Iterator[str]:
+    yield "### Coverage of the interval, simulated\n"
+    yield from _printed_by("interval_coverage.py")
+
+
+def _printed_by(file: str, **environment: str) -> Iterator[str]:
+    """What a benchmark of its own prints; one with a database makes its own on SQLite."""
+    kept = {name: text for name, text in os.environ.items() if name != "EVALSITE_DATABASE_URL"}
+    command = [sys.executable, str(HERE / file)]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=False, env={**kept, **environment}
+    )
+    yield from done.stdout.splitlines()
+    yield ""
 
 
 SECTIONS: dict[str, Callable[[int], Iterator[str]]] = {
     "canonical": canonical,
     "mixed": mixed,
     "numpy": numpy,
-    "cache": _script("The verdict cache, the whole way of a submission", "verdict_cache.py"),
-    "board": _script("A large board", "board_speed.py"),
+    "cache": cache,
+    "board": board,
+    "coverage": coverage,
 }
 
 
