@@ -37,18 +37,19 @@ def conditions(row: Row) -> dict[str, str]:
 
 
 def usual(rows: Iterable[Row]) -> dict[str, str]:
-    """The most frequent value of each condition that any run states; the smallest if several."""
+    """The value of each condition that more than half of the runs that state it have."""
     held = [conditions(row) for row in rows]
     counted = {name: Counter(one[name] for one in held if one[name]) for name in LABELS}
     return {
-        name: min(counts, key=lambda value: (-counts[value], value))
+        name: value
         for name, counts in counted.items()
-        if counts
+        for value, times in counts.most_common(1)
+        if 2 * times > counts.total()
     }
 
 
 def differing(row: Row, common: Mapping[str, str]) -> list[str]:
-    """Names of the conditions in which a run states another value than the usual one."""
+    """Names of the conditions in which a run states another value than the usual one, if any."""
     held = conditions(row)
     return [name for name, value in common.items() if held[name] not in ("", value)]
 

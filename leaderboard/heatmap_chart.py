@@ -14,9 +14,10 @@ from grading.templatetags.figures import percent_text
 from leaderboard.charts import level
 from leaderboard.heatmap import Heatmap
 
-WIDTH, LEFT, RIGHT = 1196, 149, 46
+WIDTH, RIGHT = 1196, 46
 TOP, BARS, ROW, GAP = 42, 30, 20, 2
-NAME_CHARS = 22
+# Names stand left of the cells, cut in the middle: what tells runs apart may be at either end.
+NAME_CHARS, CHAR_WIDTH, LEAST_LEFT = 38, 7.0, 149
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +26,18 @@ class Layout:
 
     rows: int
     columns: int
+    left: int = LEAST_LEFT
 
     @property
     def cell_width(self) -> float:
-        return (WIDTH - LEFT - RIGHT) / max(self.columns, 1)
+        return (WIDTH - self.left - RIGHT) / max(self.columns, 1)
 
     @property
     def height(self) -> int:
         return TOP + ROW * self.rows + 22
 
     def x(self, column: int) -> float:
-        return LEFT + column * self.cell_width
+        return self.left + column * self.cell_width
 
     def y(self, row: int) -> int:
         return TOP + ROW * row
@@ -43,14 +45,14 @@ class Layout:
 
 def chart(shown: Heatmap) -> SafeString:
     """Rows are models, columns tasks; above them a bar per task with its mean."""
-    layout = Layout(len(shown.rows), len(shown.columns))
+    layout = Layout(len(shown.rows), len(shown.columns), _left(shown))
     return format_html(
         '<svg viewBox="0 0 {w} {h}" role="img" aria-labelledby="hm-t hm-d" data-x="{x}" '
         'data-y="{y}" data-cell="{cell}" data-row="{row}"><title id="hm-t">{title}</title>'
         '<desc id="hm-d">{desc}</desc>{bars}{paths}{names}{ends}</svg>',
         w=WIDTH,
         h=layout.height,
-        x=LEFT,
+        x=layout.left,
         y=TOP,
         cell=f"{layout.cell_width:.4f}",
         row=ROW,
@@ -117,7 +119,7 @@ def _names(shown: Heatmap, layout: Layout) -> SafeString:
         '<text class="val" x="{}" y="{}" text-anchor="end">{}</text>',
         [
             (
-                LEFT - 8,
+                layout.left - 8,
                 layout.y(row) + 13,
                 _short(one.model),
                 WIDTH - 4,
@@ -137,13 +139,21 @@ def _ends(shown: Heatmap, layout: Layout) -> SafeString:
         "",
         '<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>',
         [
-            (LEFT - 8, TOP - 8, "end", "mean"),
+            (layout.left - 8, TOP - 8, "end", "mean"),
             (WIDTH - 4, TOP - 8, "end", "pass@1"),
-            (LEFT, y, "start", shown.columns[0].task_id),
+            (layout.left, y, "start", shown.columns[0].task_id),
             (WIDTH - RIGHT, y, "end", shown.columns[-1].task_id),
         ],
     )
 
 
+def _left(shown: Heatmap) -> int:
+    longest = max((len(_short(one.model)) for one in shown.rows), default=0)
+    return max(LEAST_LEFT, round(CHAR_WIDTH * longest) + 12)
+
+
 def _short(name: str) -> str:
-    return name if len(name) <= NAME_CHARS else f"{name[: NAME_CHARS - 1]}…"
+    if len(name) <= NAME_CHARS:
+        return name
+    half = (NAME_CHARS - 1) // 2
+    return f"{name[: NAME_CHARS - 1 - half]}…{name[-half:]}"

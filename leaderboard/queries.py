@@ -49,7 +49,7 @@ class Board:
 
     ``models`` counts them, ``standings`` holds the ranked ones' tests and ``finding`` speaks of
     them as before the filters ``q`` and ``where``; ``ks`` are the k with a value in any row.
-    ``integrity`` is that of all models together, ``usual`` the most frequent value of each of
+    ``integrity`` is that of all models together, ``usual`` the value most of them have of each of
     their `conditions` and ``offered`` the values to filter by. ``tasks`` counts those selected
     of the version's ``all_tasks``.
     """
@@ -77,6 +77,11 @@ class Board:
     offered: Mapping[str, Sequence[str]]
     ranked: tuple[Row, ...]
     unranked: tuple[Row, ...]
+
+    @property
+    def mixed(self) -> list[str]:
+        """The `conditions` of which no value is that of most runs."""
+        return [name for name in self.offered if name not in self.usual]
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,26 @@ def test_a_row_differs_in_what_it_states_otherwise_not_in_what_it_leaves_open(ve
     assert shown.offered == {"temperature": ["0.2", "0.8"], "n": ["1", "2"]}
 
 
+def test_where_no_value_is_that_of_most_runs_none_is_marked_and_it_is_said(client):
+    made = builders.version(tasks=12)
+    for model, style in {
+        "Heron": "chat",
+        "Petrel": "chat",
+        "Skua": "plain",
+        "Tern": "list",
+    }.items():
+        settings = {"temperature": 0, "prompt_style": style}
+        builders.submission(made, model, builders.solving(6, 12), settings=settings)
+    snapshots.take(made)
+    shown = board(made)
+    assert "prompt_style" not in shown.usual
+    assert shown.usual["temperature"] == "0"
+    assert shown.mixed == ["prompt_style"]
+    assert [differing(row, shown.usual) for row in shown.ranked] == [[]] * 4
+    page = client.get(reverse("board", args=["tidepool"])).content.decode()
+    assert "Runs differ in prompt style, and no value is that of most runs" in page
+
+
 def test_a_filter_by_settings_keeps_the_ranks(version):
     found = rows(version, where={"temperature": "0.8"})
     assert {model: row.rank for model, row in found.items()} == {"Skua": 3}

@@ -93,3 +93,16 @@ def test_an_empty_board_says_so(client):
     builders.version()
     body = client.get(reverse("heatmap", args=["tidepool"])).content.decode()
     assert "No model has a finished public run here yet." in body
+
+
+def test_long_names_are_cut_in_the_middle_and_get_room(version):
+    def left(svg):
+        return float(re.search(r'data-x="([\d.]+)"', svg)[1])
+
+    narrow = chart(heatmap(version))
+    builders.submission(version, f"Heron{'x' * 40}LONG FIXED", [(4, 1)] * 3)
+    snapshots.take(version)
+    wide = chart(heatmap(version))
+    name = re.search(r'class="name"[^>]*>(Heronx[^<]*)<', wide)[1]
+    assert re.fullmatch("Heronx+…x+LONG FIXED", name)
+    assert left(wide) >= 7 * len(name) > left(narrow)
