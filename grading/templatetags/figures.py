@@ -117,6 +117,14 @@ def moment(value: datetime | None) -> SafeString | str:
     return format_html('<time datetime="{}">{}</time>', _iso(value), said)
 
 
+@register.simple_tag
+def day(value: datetime) -> SafeString:
+    """``21 Nov 2026``, with the moment for machines."""
+    utc = value.astimezone(UTC)
+    said = f"{utc.day} {utc:%b %Y}"
+    return format_html('<time datetime="{}">{}</time>', _iso(value), said)
+
+
 def _iso(value: datetime) -> str:
     return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 

@@ -71,6 +71,7 @@ def test_durations_and_moments() -> None:
     assert "just now" in figures.age(timezone.now() + timedelta(seconds=5))
     at = datetime(2026, 11, 9, 9, 4, tzinfo=UTC)
     assert "9 Nov 2026, 09:04 UTC" in figures.moment(at)
+    assert figures.day(at) == '<time datetime="2026-11-09T09:04:00Z">9 Nov 2026</time>'
 
 
 def test_an_outcome_is_letter_and_word() -> None:
