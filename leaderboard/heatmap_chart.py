@@ -17,7 +17,7 @@ from leaderboard.heatmap import Heatmap
 WIDTH, RIGHT = 1196, 46
 TOP, BARS, ROW, GAP = 42, 30, 20, 2
 # Names stand left of the cells, cut in the middle: what tells runs apart may be at either end.
-NAME_CHARS, CHAR_WIDTH, LEAST_LEFT = 38, 7.0, 149
+NAME_CHARS, CHAR_WIDTH, LEAST_LEFT = 34, 8.2, 149
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,4 +105,4 @@ def test_long_names_are_cut_in_the_middle_and_get_room(version):
     wide = chart(heatmap(version))
     name = re.search(r'class="name"[^>]*>(Heronx[^<]*)<', wide)[1]
     assert re.fullmatch("Heronx+…x+LONG FIXED", name)
-    assert left(wide) >= 7 * len(name) > left(narrow)
+    assert left(wide) >= 8 * len(name) > left(narrow)
