@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 
-from grading.api import benchmarks, errors, queue, regrades, submissions, triage
+from grading.api import benchmarks, errors, queue, quota, regrades, submissions, triage
 from grading.api.auth import Caller
 from leaderboard import api as boards
 from leaderboard import cards_api
@@ -29,6 +29,7 @@ api.add_router("/queue", queue.router)
 api.add_router("/triage", triage.router)
 api.add_router("/regrades", regrades.router)
 api.add_router("/regrades", boards.regrades)
+api.add_router("/quota", quota.router)
 
 
 @require_safe

@@ -36,6 +36,7 @@ SITE = ""
 OK, BELOW, WRONG, FAILED, TOO_LATE = range(5)
 TRIES = 5
 RETRY_S = 2
+LONGEST_PAUSE_S = 30
 CALL_TIMEOUT_S = 300
 
 
@@ -233,8 +234,10 @@ def opened(
         try:
             return urllib.request.urlopen(request, timeout=CALL_TIMEOUT_S)
         except urllib.error.HTTPError as problem:
-            if problem.code in (429, 502, 503, 504) and left:
-                time.sleep(float(problem.headers.get("Retry-After") or RETRY_S))
+            pause_s = float(problem.headers.get("Retry-After") or RETRY_S)
+            # A quota may be used up until tomorrow: say so instead.
+            if problem.code in (429, 502, 503, 504) and left and pause_s <= LONGEST_PAUSE_S:
+                time.sleep(pause_s)
                 continue
             raise refused(problem) from None
         except (urllib.error.URLError, OSError) as problem:

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 
 from evalsite import submitting
-from grading import uploads
+from grading import quotas, uploads
 from grading.intake.container import DATA_SUFFIXES, PACKED_SUFFIXES
 from grading.models import BenchmarkVersion, Submission
 
@@ -65,8 +65,8 @@ def accept(
             )
     except OSError as problem:
         return Refused(run, f"{run.file.name}: {problem.strerror}")
-    except uploads.UploadRejected as rejected:
-        return Refused(run, str(rejected))
+    except (uploads.UploadRejected, quotas.QuotaExceeded) as refusal:
+        return Refused(run, str(refusal))
     return Taken(run, accepted.submission, accepted.created)
 
 

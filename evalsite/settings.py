@@ -167,6 +167,11 @@ LOGOUT_REDIRECT_URL = "home"
 # Whether strangers make accounts for themselves; otherwise the administrator invites them.
 SIGN_UP = env.flag("EVALSITE_SIGN_UP")
 
+# How much one person may send in a day and have waiting at once; 0 is no limit.
+QUOTA_SUBMISSIONS = env.integer("EVALSITE_QUOTA_SUBMISSIONS", default=100, minimum=0)
+QUOTA_SAMPLES = env.integer("EVALSITE_QUOTA_SAMPLES", default=500_000, minimum=0)
+QUOTA_WAITING = env.integer("EVALSITE_QUOTA_WAITING", default=500_000, minimum=0)
+
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_I18N = False

@@ -21,6 +21,7 @@ from grading.models import (
     ChangeLogEntry,
     Chunk,
     CrashGroup,
+    DeletedUse,
     Environment,
     Fingerprint,
     Generation,
@@ -28,6 +29,7 @@ from grading.models import (
     IdempotencyKey,
     LanguageModel,
     QueueChange,
+    Quota,
     Regrade,
     RegradeRun,
     Sample,
@@ -362,6 +364,19 @@ class QueueChangeAdmin(ReadOnlyAdmin):
 class WorkerLossAdmin(ReadOnlyAdmin):
     list_display = ("at", "worker", "samples", "submission")
     list_select_related = ("submission",)
+
+
+@admin.register(Quota)
+class QuotaAdmin(admin.ModelAdmin):
+    list_display = ("user", "submissions", "samples", "waiting")
+    list_select_related = ("user",)
+    raw_id_fields = ("user",)
+
+
+@admin.register(DeletedUse)
+class DeletedUseAdmin(ReadOnlyAdmin):
+    list_display = ("at", "user", "samples")
+    list_select_related = ("user",)
 
 
 def _under(relation: str, names: tuple[str, ...]) -> list[str]:

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.conf import settings
 
 from grading import queue_control, tokens
 from grading.engine.task import Format
 from grading.intake.fields import OFFERED_NAME_CHARS, Choices
 from grading.intake.task_table import Match
-from grading.models import BenchmarkVersion, Submission
+from grading.models import BenchmarkVersion, Quota, Submission
 from grading.permissions import Viewer, visible_versions
 
 NOTES_CHARS = 2_000
@@ -149,6 +150,25 @@ class VisibilityForm(forms.ModelForm):
         model = Submission
         fields = ("visibility", "generations_hidden")
         labels = {"generations_hidden": "Hide what the model wrote"}
+
+
+class QuotaForm(forms.ModelForm):
+    """A person's own limits; an empty one is the site's."""
+
+    class Meta:
+        model = Quota
+        fields = ("submissions", "samples", "waiting")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        of_the_site = {
+            "submissions": settings.QUOTA_SUBMISSIONS,
+            "samples": settings.QUOTA_SAMPLES,
+            "waiting": settings.QUOTA_WAITING,
+        }
+        for name, limit in of_the_site.items():
+            site = f"{limit:,}" if limit else "no limit"
+            self.fields[name].help_text = f"Empty: the site's, {site}. 0: no limit."
 
 
 class TokenForm(forms.Form):

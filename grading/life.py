@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import Min
 from django.utils import timezone
 
-from grading import chunks
+from grading import chunks, quotas
 from grading.models import (
     Attempt,
     AttemptText,
@@ -44,6 +44,7 @@ def delete(submission: Submission) -> None:
     """
     if submission.state == Submission.State.GRADING:
         chunks.cancel_submission(submission)
+    quotas.remember(submission)
     _hand_over_runs(submission)
     own = Sample.objects.filter(submission=submission)
     own.update(current_attempt=None)

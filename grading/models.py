@@ -20,6 +20,7 @@ from grading.environment_models import Environment
 from grading.fields import HostileJSONField
 from grading.public_ids import public_id
 from grading.queue_models import QueueChange, WorkerLoss
+from grading.quota_models import DeletedUse, Quota
 from grading.regrade_models import ChangeLogEntry, Regrade, RegradeRun
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "ChangeLogEntry",
     "Chunk",
     "CrashGroup",
+    "DeletedUse",
     "Environment",
     "Fingerprint",
     "Generation",
@@ -40,6 +42,7 @@ __all__ = [
     "Invitation",
     "LanguageModel",
     "QueueChange",
+    "Quota",
     "Regrade",
     "RegradeRun",
     "Sample",
@@ -213,6 +216,11 @@ class Sample(models.Model):
                 fields=["submission"],
                 name="queued_samples",
                 condition=models.Q(state="queued"),
+            ),
+            models.Index(
+                fields=["submission"],
+                name="failed_samples",
+                condition=models.Q(state="platform_failed"),
             ),
         ]
 

@@ -29,6 +29,7 @@ class Action(StrEnum):
     """What a person may or may not do; ``… any`` names what needs no ownership."""
 
     SUBMIT = "submit"
+    EXCEED_QUOTAS = "send without quota"
     SEE_PRIVATE = "see private submissions"
     SEE_UNPUBLISHED = "see unpublished versions"
     SEE_HIDDEN_TARGETS = "see hidden targets"
@@ -52,6 +53,7 @@ _ADMIN = frozenset({Role.ADMIN})
 
 ALLOWED: dict[Action, frozenset[Role]] = {
     Action.SUBMIT: frozenset({Role.USER}),
+    Action.EXCEED_QUOTAS: _TEAM,
     Action.SEE_PRIVATE: _TEAM | {Role.OWNER},
     Action.SEE_UNPUBLISHED: _KEEPERS,
     Action.SEE_HIDDEN_TARGETS: _TEAM,

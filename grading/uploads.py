@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
 from django.utils.text import slugify
 
-from grading import chunks
+from grading import chunks, quotas
 from grading.engine.jsonl import Problem
 from grading.intake.fields import AS_DETECTED, Choices
 from grading.intake.places import Place, PlaceKeys, Places
@@ -147,7 +147,7 @@ def accept_once(
     ``stream`` is seekable. The same bytes for the same version and model from the same uploader,
     read in the same way, are the same submission. Raises `UploadRejected`, with nothing stored,
     where a record is bad (with ``good_lines_only``: where none is good or the file cannot be read
-    to its end).
+    to its end), and `quotas.QuotaExceeded`.
     """
     checking = checked(stream, file_name, TaskTable.of(version), choices)
     checking.check_model_name(model_name)
@@ -158,6 +158,7 @@ def accept_once(
         same = earlier(report, version, model_name, uploader)
         if same:
             return Accepted(same, created=False)
+        quotas.require(cast(User, uploader), report.samples)
         left_out = {"lines_left_out": report.problem_count} if report.problem_count else {}
         submission = Submission.objects.create(
             version=version,

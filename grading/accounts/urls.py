@@ -27,5 +27,6 @@ urlpatterns = [
     path("people/invite/", people.invite, name="invite"),
     path("people/invitations/<int:pk>/revoke/", people.revoke, name="invitation-revoke"),
     path("people/<int:pk>/", people.person, name="person"),
+    path("people/<int:pk>/quota/", people.quota, name="person-quota"),
     path("people/<int:pk>/reset-link/", people.reset_link, name="reset-link"),
 ]

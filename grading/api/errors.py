@@ -37,6 +37,8 @@ def document(problem: Problem) -> HttpResponse:
     response = HttpResponse(json.dumps(body), content_type=CONTENT_TYPE, status=problem.status)
     if problem.status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = "Bearer"
+    if "retry_after_s" in problem.more:
+        response["Retry-After"] = str(problem.more["retry_after_s"])
     return response
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Literal, cast
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractBaseUser, User
 from django.http import HttpRequest
 from ninja import Schema
 
-from grading import grader, uploads
+from grading import grader, quotas, uploads
 from grading.api import once
 from grading.api.errors import Problem
 from grading.intake.fields import Choices
@@ -71,7 +71,8 @@ def receive(
     with _file(request) as stream:
         if options.dry_run:
             choices = options.choices()
-            return uploads.check(stream, options.file_name, version, choices).as_dict()
+            report = uploads.check(stream, options.file_name, version, choices)
+            return report.as_dict() | quotas.told(cast(User, request.user), report.samples)
         return _accepted(request, stream, version, model, settings, options)
 
 
@@ -104,6 +105,10 @@ def _accepted(
         status = 413 if rejected.report.too_large else 422
         report = rejected.report.as_dict()
         raise Problem(status, "file refused", str(rejected), report=report) from None
+    except quotas.QuotaExceeded as refusal:
+        raise Problem(
+            429, "quota used up", str(refusal), retry_after_s=refusal.retry_after_s
+        ) from None
     if key:
         once.remember(user, key, seen, accepted.submission)
     return accepted

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from grading import quotas
 from grading.accounts.forms import PasswordForm
 from grading.accounts.roles import given_roles
 from grading.models import Submission
@@ -46,6 +47,7 @@ def _page(request: HttpRequest, form: PasswordForm, status: int = 200) -> HttpRe
     context = {
         "form": form,
         "roles": given_roles(request.user),
+        "quota": quotas.standing(request.user),
         "page_obj": page_of(
             submissions.select_related("language_model", "version__benchmark"),
             SUBMISSIONS_PER_PAGE,

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.auth.tokens import default_token_generator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.encoding import force_bytes
@@ -16,9 +16,11 @@ from django.utils.http import urlsafe_base64_encode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from grading import quotas
 from grading.accounts import invitations, mail, roles
 from grading.accounts.forms import InvitationForm, PersonForm
 from grading.accounts.roles import GIVEN, Role
+from grading.forms import QuotaForm
 from grading.permissions import Action, needs
 from grading.queries.paging import page_of
 
@@ -92,8 +94,7 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
 def person(request: HttpRequest, pk: int) -> HttpResponse:
     """Roles of one person and whether they may sign in; nobody can shut themselves out."""
     found = get_object_or_404(User, pk=pk)
-    initial = {"roles": roles.given_roles(found), "is_active": found.is_active}
-    form = PersonForm(request.POST if request.method == "POST" else None, initial=initial)
+    form = _person_form(found, request.POST if request.method == "POST" else None)
     if request.method != "POST" or not form.is_valid():
         return _person(request, found, form)
     data = form.cleaned_data
@@ -107,6 +108,19 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
+@needs(Action.MANAGE_PEOPLE)
+def quota(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give one person limits of their own, or the site's again."""
+    found = get_object_or_404(User, pk=pk)
+    form = QuotaForm(request.POST, instance=quotas.own(found))
+    if not form.is_valid():
+        return _person(request, found, _person_form(found), quota_form=form, status=REFUSED)
+    form.save()
+    messages.success(request, f"Saved the quota of {found.get_username()}.")
+    return redirect("person", pk)
+
+
+@require_POST
 @never_cache
 @needs(Action.MANAGE_PEOPLE)
 def reset_link(request: HttpRequest, pk: int) -> HttpResponse:
@@ -115,17 +129,28 @@ def reset_link(request: HttpRequest, pk: int) -> HttpResponse:
     uid = urlsafe_base64_encode(force_bytes(found.pk))
     token = default_token_generator.make_token(found)
     link = request.build_absolute_uri(reverse("password-new", args=[uid, token]))
+    return _person(request, found, _person_form(found), link=link)
+
+
+def _person_form(found: User, data: QueryDict | None = None) -> PersonForm:
     initial = {"roles": roles.given_roles(found), "is_active": found.is_active}
-    return _person(request, found, PersonForm(initial=initial), link=link)
+    return PersonForm(data, initial=initial)
 
 
 def _person(
-    request: HttpRequest, found: User, form: PersonForm, link: str = "", status: int = 200
+    request: HttpRequest,
+    found: User,
+    form: PersonForm,
+    link: str = "",
+    quota_form: QuotaForm | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     context = {
         "person": found,
         "form": form,
         "link": link,
         "submissions": found.submissions.count(),
+        "quota": quotas.standing(found),
+        "quota_form": quota_form or QuotaForm(instance=quotas.own(found)),
     }
     return render(request, "accounts/person.html", context, status=status)

@@ -18,7 +18,7 @@ from django.http import (
 )
 from django.shortcuts import redirect, render
 
-from grading import benchmarks, grader, uploads
+from grading import benchmarks, grader, queue_control, quotas, uploads
 from grading.forms import SubmissionForm, newest_versions
 from grading.intake import caps, staging
 from grading.intake.benchmark_guess import guess
@@ -32,6 +32,7 @@ from grading.permissions import version_or_404
 MODEL_NAMES_OFFERED = 500
 REFUSED = 422
 TOO_LARGE = 413
+TOO_OFTEN = 429
 CLOSED = 503
 NO_FILE = "Choose a file."
 NO_BENCHMARK = "No benchmark has the tasks that this file names: choose one."
@@ -127,6 +128,11 @@ def _queue(
             )
     except uploads.UploadRejected as rejected:
         return _page(request, form, staged, Shown(rejected.report), _status(rejected.report))
+    except quotas.QuotaExceeded as refusal:
+        form.add_error(None, str(refusal))
+        response = _page(request, form, staged, status=TOO_OFTEN)
+        response["Retry-After"] = str(refusal.retry_after_s)
+        return response
     staged.discard()
     if not accepted.created:
         messages.info(
@@ -152,6 +158,8 @@ def _page(
 ) -> HttpResponse:
     if shown:
         form.offer_fields(shown.report.detected.offered_fields)
+    assert request.user.is_authenticated
+    quota = quotas.standing(request.user)
     names = LanguageModel.objects.values_list("name", flat=True)[:MODEL_NAMES_OFFERED]
     context = {
         "form": form,
@@ -161,10 +169,18 @@ def _page(
         "version": form.cleaned_data["benchmark"] if shown else None,
         "query": _query(form) if shown else "",
         "model_names": names,
+        "quota": quota,
+        "over_quota": _over(quota, shown) if shown else None,
+        "stopped": queue_control.stopped(),
         "max_bytes": caps.MAX_FILE_BYTES,
         "kept_hours": staging.KEPT_FOR.total_seconds() / 3600,
     }
     return render(request, "grading/submit.html", context, status=status)
+
+
+def _over(quota: quotas.Standing | None, shown: Shown) -> quotas.QuotaExceeded | None:
+    """Why the file cannot be queued now; one that is here already takes nothing."""
+    return quota.refusal(shown.report.samples) if quota and not shown.earlier else None
 
 
 def _query(form: SubmissionForm) -> str:
@@ -191,13 +207,14 @@ def errors(request: HttpRequest, token: str) -> HttpResponseBase:
 @login_required
 def report(request: HttpRequest, token: str) -> HttpResponse:
     """The report on a staged file as JSON."""
+    assert request.user.is_authenticated
     staged, form = _kept_or_404(request, token)
     with staged.open() as stream:
         found = uploads.check(
             stream, staged.file_name, form.cleaned_data["benchmark"], form.choices()
         )
     return JsonResponse(
-        found.as_dict(),
+        found.as_dict() | quotas.told(request.user, found.samples),
         json_dumps_params={"indent": 1},
         headers={"Content-Disposition": 'attachment; filename="report.json"'},
     )

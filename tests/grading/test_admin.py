@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from grading import regrades, tokens
 from grading.accounts import invitations, throttle
@@ -19,10 +20,12 @@ from grading.models import (
     BenchmarkVersion,
     ChangeLogEntry,
     CrashGroup,
+    DeletedUse,
     Environment,
     GroupEvent,
     IdempotencyKey,
     QueueChange,
+    Quota,
     Sample,
     WorkerLoss,
 )
@@ -78,6 +81,8 @@ def test_every_record_has_a_page(client: Client, ada: Any, name: str) -> None:
     ChangeLogEntry.objects.create(version=regrade.runs.all()[0].task.version, what="<script>")
     Environment.objects.create(name="science", packages=["numpy"])
     QueueChange.objects.create(mode="paused", by=ada, reason="<script>")
+    Quota.objects.create(user=ada, samples=5)
+    DeletedUse.objects.create(user=ada, samples=5, at=timezone.now())
     WorkerLoss.objects.create(submission=made, worker="<script>", samples=1)
     first = apps.get_model("grading", name).objects.first()
     url = reverse(f"admin:grading_{name}_change", args=[first.pk])

@@ -56,6 +56,7 @@ TABLE = {
     "POST people/invitations/<int:pk>/revoke/": ADMIN,
     "GET people/<int:pk>/": ADMIN,
     "POST people/<int:pk>/": ADMIN,
+    "POST people/<int:pk>/quota/": ADMIN,
     "POST people/<int:pk>/reset-link/": ADMIN,
     "GET submit/": SIGNED_IN,
     # Reports of one's own upload, and there is none.
@@ -129,6 +130,7 @@ TABLE = {
     "GET api/v1/benchmarks/<slug>/compare": API,
     "GET api/v1/models": API,
     "GET api/v1/models/<slug>": SUBMISSION,
+    "GET api/v1/quota": API_TOKEN,
     "GET api/v1/submissions": API_TOKEN,
     "POST api/v1/submissions": API_TOKEN,
     "GET api/v1/submissions/<public_id>": SUBMISSION,

@@ -281,5 +281,5 @@ def test_downloads_of_an_unknown_benchmark_are_404(client: Client) -> None:
 def test_the_upload_page_reads_little(
     client: Client, rosa: Any, django_assert_max_num_queries: Any
 ) -> None:
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(12):
         assert client.get("/submit/").status_code == 200

@@ -17,7 +17,7 @@ from evalsite import instance, progress, submitting
 from evalsite.console import Console
 from evalsite.graders import Graders
 from evalsite.supervisor import StartFailed
-from grading import uploads
+from grading import quotas, uploads
 from grading.engine.task import Format
 from grading.intake.fields import Choices
 from grading.intake.task_table import Match
@@ -64,6 +64,8 @@ class Command(BaseCommand):
         except uploads.UploadRejected as rejected:
             self.stderr.write(str(rejected))
             sys.exit(submitting.REJECTED)
+        except quotas.QuotaExceeded as refusal:
+            raise CommandError(str(refusal), returncode=submitting.REJECTED) from None
         except (instance.CannotStart, StartFailed) as problem:
             raise CommandError(str(problem)) from None
         except KeyboardInterrupt:
