@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import sqrt
+from math import fsum, sqrt
 from statistics import fmean
 from typing import Any
 
@@ -84,7 +84,7 @@ def findings(version: BenchmarkVersion, edition: Edition) -> list[Finding]:
     ranked = [row.public_id for row in edition.rows() if row.rank is not None]
     cells = [list(edition.sheets[public_id]) for public_id in ranked]
     rates = [[cell.c / cell.n for cell in line] for line in cells]
-    totals = [sum(line) for line in rates]
+    totals = [fsum(line) for line in rates]
     repeated, close = _flakes(version), _close(version)
     tasks = Task.objects.filter(version=version).order_by("position")
     read = tasks.values_list("pk", "task_id", "slug", "status")

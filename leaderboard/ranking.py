@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import fsum
 from statistics import median
 
 from leaderboard.multiple import holm
@@ -77,7 +78,7 @@ def standings(models: Mapping[str, Sequence[float]]) -> Standings:
         return Standings(names, (1.0,) * (len(names) * (len(names) - 1) // 2))
     tested = paired_all(list(models.values()))
     adjusted = holm([p for p, _ in tested])
-    scores = {name: sum(values) for name, values in models.items()}
+    scores = {name: fsum(values) for name, values in models.items()}
     return Standings(
         names=names,
         adjusted=tuple(adjusted),

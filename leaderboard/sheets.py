@@ -7,6 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from math import fsum
 
 from grading.engine.outcome import Outcome
 from grading.engine.passk import pass_at_k
@@ -89,21 +90,19 @@ def from_columns(columns: dict[str, list[float]]) -> Sheet:
 
 def _group(key: tuple[int, int, int], cells: list[CellTuple]) -> Group:
     n, c, timed_out = key
-    failed, crashed, broken, fractions = (
-        sum(column) for column in list(zip(*cells, strict=True))[3:]
-    )
+    failed, crashed, broken, fractions = list(zip(*cells, strict=True))[3:]
     return Group(
         n=n,
         c=c,
         timed_out=timed_out,
         tasks=len(cells),
-        fraction_sum=fractions,
+        fraction_sum=fsum(fractions),
         outcomes={
             Outcome.PASS: c * len(cells),
-            Outcome.ASSERTION_FAIL: failed,
-            Outcome.ERROR: crashed,
+            Outcome.ASSERTION_FAIL: sum(failed),
+            Outcome.ERROR: sum(crashed),
             Outcome.TIMEOUT: timed_out * len(cells),
-            Outcome.SYNTAX_ERROR: broken,
+            Outcome.SYNTAX_ERROR: sum(broken),
         },
     )
 
