@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from fractions import Fraction
 from itertools import permutations
 
 # Score by task; a task without a value is absent.
@@ -23,14 +22,3 @@ def pairwise(models: Mapping[str, Scores]) -> dict[str, float | None]:
             halves[a] += 2 * (mine > other) + (mine == other)
             meetings[a] += 2
     return {name: halves[name] / met if met else None for name, met in meetings.items()}
-
-
-def split(models: Mapping[str, Scores]) -> dict[str, float | None]:
-    """Share of a model's tasks on which it is best; t that tie for the best get 1/t each."""
-    wins = dict.fromkeys(models, Fraction(0))
-    for task in {task for scores in models.values() for task in scores}:
-        held = {name: scores[task] for name, scores in models.items() if task in scores}
-        best = [name for name, value in held.items() if value == max(held.values())]
-        for name in best:
-            wins[name] += Fraction(1, len(best))
-    return {name: float(wins[name] / len(s)) if s else None for name, s in models.items()}

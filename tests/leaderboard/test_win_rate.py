@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.win_rate import pairwise, split
+from leaderboard.win_rate import pairwise
 
 
 def test_reference_rates(reference):
@@ -20,14 +20,10 @@ def test_reference_rates(reference):
         assert pairwise(models) == {
             name: float(Fraction(rates["pairwise_half_ties"])) for name, rates in expected.items()
         }
-        assert split(models) == {
-            name: float(Fraction(rates["split"])) for name, rates in expected.items()
-        }
 
 
 def test_nothing_in_common_has_no_rate():
     assert pairwise({"a": {"t1": 1.0}, "b": {"t2": 1.0}}) == {"a": None, "b": None}
-    assert split({"a": {}}) == {"a": None}
 
 
 @given(
@@ -39,7 +35,6 @@ def test_nothing_in_common_has_no_rate():
         )
     )
 )
-def test_on_the_same_tasks_rates_average_to_a_half_and_to_a_share(values):
+def test_on_the_same_tasks_rates_average_to_a_half(values):
     models = {str(i): dict(enumerate(scores)) for i, scores in enumerate(values)}
     assert abs(sum(pairwise(models).values()) / len(models) - 0.5) < 1e-12
-    assert abs(sum(split(models).values()) - 1) < 1e-12
