@@ -11,6 +11,7 @@ from typing import Any
 from django.http import Http404, HttpResponse
 
 TYPES = {"csv": "text/csv", "json": "application/json", "md": "text/markdown"}
+NAMES = {"csv": "CSV", "json": "JSON", "md": "Markdown"}
 # Spreadsheets run a cell that starts with one of these as a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 Writers = Mapping[str, Callable[[], str]]

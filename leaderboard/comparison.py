@@ -11,6 +11,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
 
 from grading.engine.outcome import Outcome
+from grading.engine.passk import Counts
 from grading.models import BenchmarkVersion, Sample, TaskScore
 from grading.permissions import Viewer, submission_or_404
 from leaderboard.cards import TaskLine, task_lines_of
@@ -18,6 +19,7 @@ from leaderboard.discordance import TwoByTwo, sign_flip_p, two_by_two
 from leaderboard.queries import Board, board
 from leaderboard.ranking import LEAST_TASKS
 from leaderboard.rows import Row, rows_of, with_integrity
+from leaderboard.separation import Separation, separation
 from leaderboard.statistics import Paired, paired
 
 ANYBODY = AnonymousUser()
@@ -65,7 +67,8 @@ class Setting:
 class Comparison:
     """``paired`` compares pass@1 over ``tasks``, None below `LEAST_TASKS` of them.
 
-    ``adjusted_p`` is Holm's among the ``board``'s pairs; None where one of the two has no rank.
+    So is ``separation``. ``adjusted_p`` is Holm's among the ``board``'s pairs; None where one of
+    the two has no rank.
     ``one_sample``: no task has more than one sample of either, so that McNemar's test holds.
     """
 
@@ -77,6 +80,7 @@ class Comparison:
     paired: Paired | None
     flips_p: float | None
     adjusted_p: float | None
+    separation: Separation | None
     solved: TwoByTwo
     settings: tuple[Setting, ...]
 
@@ -171,16 +175,17 @@ def _kept(pair: TaskPair, show: str) -> bool:
 def _compared(version: BenchmarkVersion, shown: Board, a: Row, b: Row) -> Comparison:
     lines = task_lines_of(version.pk, [a.public_id, b.public_id])
     pairs = [TaskPair(*both) for both in zip(*lines, strict=True) if all(one.n for one in both)]
-    tested = len(pairs) >= LEAST_TASKS
+    test = _paired(pairs) if len(pairs) >= LEAST_TASKS else None
     return Comparison(
         version=version,
         board=shown,
         a=a,
         b=b,
         tasks=tuple(pairs),
-        paired=_paired(pairs) if tested else None,
-        flips_p=sign_flip_p([pair.difference for pair in pairs]) if tested else None,
-        adjusted_p=shown.standings.adjusted_p(a.public_id, b.public_id) if tested else None,
+        paired=test,
+        flips_p=sign_flip_p([pair.difference for pair in pairs]) if test else None,
+        adjusted_p=shown.standings.adjusted_p(a.public_id, b.public_id) if test else None,
+        separation=separation(test, *_counts(pairs)) if test else None,
         solved=two_by_two(pair.solved for pair in pairs),
         settings=tuple(sorted(_settings(a, b), key=lambda one: not one.differs)),
     )
@@ -188,6 +193,10 @@ def _compared(version: BenchmarkVersion, shown: Board, a: Row, b: Row) -> Compar
 
 def _paired(pairs: Sequence[TaskPair]) -> Paired:
     return paired([one.a.c / one.a.n for one in pairs], [one.b.c / one.b.n for one in pairs])
+
+
+def _counts(pairs: Sequence[TaskPair]) -> tuple[list[Counts], list[Counts]]:
+    return [(one.a.n, one.a.c) for one in pairs], [(one.b.n, one.b.c) for one in pairs]
 
 
 def _usual(line: TaskLine) -> str:

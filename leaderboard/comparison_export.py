@@ -87,6 +87,7 @@ def to_json(found: Comparison) -> str:
         "holm_p": found.adjusted_p,
         "sign_flip_p": found.flips_p,
         "mcnemar_p": found.solved.mcnemar_p if found.one_sample else None,
+        "separation": asdict(found.separation) if found.separation else None,
         "solved": asdict(found.solved),
         "outcomes": {"order": OUTCOMES, "a_by_b": found.matrix()},
         "settings": [asdict(one) | {"differs": one.differs} for one in found.settings],

@@ -26,7 +26,7 @@ from leaderboard.comparison import (
     sides_of,
 )
 from leaderboard.comparison_export import writers
-from leaderboard.comparison_words import finding, listed
+from leaderboard.comparison_words import finding, listed, what_it_takes
 from leaderboard.program_pairs import program_pair
 
 TASKS_PER_PAGE = 50
@@ -84,6 +84,7 @@ def page(
         "version": version,
         "found": found,
         "finding": finding(found),
+        "takes": what_it_takes(found),
         "models": _models(found),
         "chosen": (a, b),
         "swapped": address(slug, b, a, number),

@@ -7,6 +7,7 @@ from fractions import Fraction
 from leaderboard.comparison import Comparison
 from leaderboard.precision import LEVEL
 from leaderboard.ranking import LEAST_TASKS
+from leaderboard.separation import Separation
 from leaderboard.words import Finding
 
 
@@ -73,6 +74,32 @@ def _ahead(found: Comparison) -> str:
     if found.adjusted_p is not None and found.adjusted_p < LEVEL:
         return f"{said}, and that is decisive"
     return f"{said}: decisive for this pair alone"
+
+
+def what_it_takes(found: Comparison) -> str:
+    """What these tasks can show, and what else it would take to tell the two apart."""
+    held = found.separation
+    if held is None or found.a.public_id == found.b.public_id:
+        return ""
+    said = (
+        f"With {len(found.tasks):,} tasks as varied as these, one test finds a true difference of "
+        f"{signed(held.smallest).lstrip('+')} points in four of five cases."
+    )
+    if held.tasks is None:
+        return said
+    return (
+        f"{said} If the true difference were the one seen, about {held.tasks:,} tasks like these "
+        f"would show it as often{_by_samples(held)}."
+    )
+
+
+def _by_samples(held: Separation) -> str:
+    if held.noise is None:
+        return "; what more samples would do is not known, for a task has only one of either model"
+    if held.samples is None:
+        return "; more samples on these tasks would not be enough"
+    times = "sample" if held.samples == 1 else "samples"
+    return f", and so would {held.samples:,} {times} of both for each of these"
 
 
 def _among_all(found: Comparison) -> str:

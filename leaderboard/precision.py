@@ -58,5 +58,10 @@ def smallest_difference(sd: float, tasks: int, level: float = LEVEL, power: floa
     (z(1 - level / 2) + z(power)) sd / sqrt(tasks), with ``sd`` that of the differences per task
     (Miller 2024).
     """
+    return detectable_z(level, power) * sd / sqrt(tasks)
+
+
+def detectable_z(level: float = LEVEL, power: float = POWER) -> float:
+    """Standard errors that a difference must be large: z(1 - level / 2) + z(power)."""
     z = NormalDist().inv_cdf
-    return (z(1 - level / 2) + z(power)) * sd / sqrt(tasks)
+    return z(1 - level / 2) + z(power)

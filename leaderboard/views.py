@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from grading.engine import denylist, limits
 from grading.engine.outcome import GRADER_VERSION, Outcome
-from grading.files import respond
+from grading.files import NAMES, respond
 from grading.models import BenchmarkVersion, ChangeLogEntry
 from grading.permissions import version_or_404, visible_versions
 from leaderboard import cards, curves, habits, overview, queries, tags
@@ -24,8 +24,10 @@ from leaderboard.export import writers
 from leaderboard.figures import KS
 from leaderboard.history import history
 from leaderboard.history_chart import history_chart
+from leaderboard.model_export import writers as model_files
 from leaderboard.models import Snapshot
 from leaderboard.ranking import LEAST_TASKS
+from leaderboard.reliability import reliability
 
 TASKS_PER_PAGE = 50
 SORT_LABELS = {
@@ -153,7 +155,10 @@ def _choices(request: HttpRequest, snapshot: int | None) -> queries.Choices:
 
 @require_safe
 def model(request: HttpRequest, slug: str) -> HttpResponse:
+    """``?run=`` picks the submission looked at closer; ``?format=`` gives the figures as a file."""
     shown = cards.card(slug, request.user, request.GET.get("run", ""))
+    if "format" in request.GET:
+        return respond(request.GET["format"], f"model-{shown.shown.public_id}", model_files(shown))
     lowest_first = request.GET.get("sort") == "fraction"
     tasks = cards.lowest_first(shown.tasks) if lowest_first else shown.tasks
     page = Paginator(tasks, TASKS_PER_PAGE).get_page(request.GET.get("page"))
@@ -165,6 +170,8 @@ def model(request: HttpRequest, slug: str) -> HttpResponse:
             "points": points,
             "curve": curve_chart(points) if len(points) > 1 else "",
             "cross_check": curves.cross_check(shown.tasks),
+            "reliability": reliability(shown.shown.public_id, shown.tasks),
+            "formats": NAMES.items(),
             "losses": habits.losses(shown.shown.public_id, shown.tasks),
             "lost_points": sum(curves.lost(shown.tasks).values()),
             "weak": tags.weakness(shown.version, slug, shown.tasks),

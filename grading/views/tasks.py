@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from grading.files import NAMES, respond
 from grading.permissions import sees_targets, version_or_404
+from grading.queries import task_files
 from grading.queries import tasks as queries
 from grading.queries.targets import target_lines
 
@@ -22,8 +24,16 @@ def tasks(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def task(request: HttpRequest, slug: str, task_slug: str) -> HttpResponse:
+    """``?format=`` gives the models' figures as a file."""
     version = version_or_404(request.user, slug, request.GET.get("version", ""))
     shown = queries.task_or_404(version, task_slug)
+    models = queries.model_lines(shown, request.user)
+    if "format" in request.GET:
+        return respond(
+            request.GET["format"],
+            f"{slug}-v{version.number}-{shown.slug}",
+            task_files.writers(version, shown, models),
+        )
     context = {
         "version": version,
         "benchmark": version.benchmark,
@@ -32,6 +42,7 @@ def task(request: HttpRequest, slug: str, task_slug: str) -> HttpResponse:
         "targets": target_lines(shown),
         "reference": queries.reference(shown),
         "bugs": queries.under_review(shown),
-        "models": queries.model_lines(shown, request.user),
+        "models": models,
+        "formats": NAMES.items(),
     }
     return render(request, "grading/task.html", context)
