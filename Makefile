@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN := .venv/bin
 STAMP := .venv/.lock-installed
 
-.PHONY: env demo test cases attacks agreement bench bench-load lint lock
+.PHONY: env demo test cases attacks agreement peers bench bench-load lint lock
 
 env:
 	@PYTHON="$(PYTHON)" STAMP="$(STAMP)" sh .ci/env
@@ -23,6 +23,9 @@ attacks: env
 
 agreement: env
 	$(BIN)/python tests/agreement/run.py $(ARGS)
+
+peers: env
+	@sh .ci/peers
 
 bench: env
 	$(BIN)/python tests/benchmarks/bench.py $(ARGS)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -60,6 +64,30 @@ def test_evalplus_document_has_the_shape_of_its_own(client, submission):
     statuses = {row["base_status"] for rows in held["eval"].values() for row in rows}
     assert statuses == {"pass", "fail", "timeout"}
     assert held["pass_at_k"]["base"] == {"pass@1": submission_figures(submission).pass_at_k["1"]}
+
+
+def test_evalplus_reads_its_results_and_finds_the_same_scores(client, tmp_path: Path):
+    peers = os.environ.get("EVALSITE_PEERS")
+    if not peers:
+        pytest.skip("needs EvalPlus in a directory of its own, EVALSITE_PEERS: make peers")
+    version = web_records.benchmark(tasks=3)
+    made = web_records.submission(version, web_records.person("rosa"), n=10)
+    results = tmp_path / "samples_eval_results.json"
+    results.write_text(body(client, "evalplus-results", made.public_id), encoding="utf-8")
+    script = Path(__file__).with_name("read_evalplus.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "samples.jsonl")],
+        env={**os.environ, "PYTHONPATH": peers, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Load from previous results" in done.stdout
+    found = dict(re.findall(r"pass@(\d+):\t([\d.]+)", done.stdout))
+    ours = submission_figures(made).pass_at_k
+    assert found == {k: f"{ours[k]:.3f}" for k in ("1", "10")}
 
 
 def test_private_results_are_not_for_others(client, submission):
