@@ -5,16 +5,19 @@
     python3 evalsite.py submit samples.jsonl --benchmark humaneval --model "My model" --wait
     python3 evalsite.py status ID
     python3 evalsite.py results ID --outcome timeout
-    python3 evalsite.py repro ID TASK INDEX > case.jsonl
+    python3 evalsite.py repro SAMPLE > case.jsonl
+    python3 evalsite.py cancel ID
 
-Exit codes: 0 done; 1 the score is below --fail-under; 2 the request or the file is wrong;
-3 the site or the network failed, or the platform could not grade every sample; 4 --timeout passed.
+Exit codes: 0 done; 1 the score is below --fail-under; 2 the request or the file is wrong, or the
+submission was cancelled; 3 the site or the network failed, or the platform could not grade every
+sample; 4 --timeout passed.
 The reason is always printed to standard error.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import sys
@@ -54,10 +57,17 @@ def main(arguments: list[str] | None = None) -> int:
         code: int = options.run(options)
         return code
     except Stop as stop:
-        print(f"evalsite: {stop}", file=sys.stderr)
+        tell(str(stop))
         return stop.code
+    except BrokenPipeError:
+        # Whoever read the output has enough of it; what is left in the buffer goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except (OSError, http.client.HTTPException) as problem:
+        tell(f"the answer broke off: {problem or type(problem).__name__}")
+        return FAILED
     except KeyboardInterrupt:
-        print("evalsite: interrupted; grading goes on at the site", file=sys.stderr)
+        tell("interrupted; grading goes on at the site")
         return FAILED
 
 
@@ -96,9 +106,16 @@ def parser() -> argparse.ArgumentParser:
 
     repro = commands.add_parser("repro", help="a line to run one sample again by")
     repro.set_defaults(run=run_repro)
-    repro.add_argument("id")
-    repro.add_argument("task", help="as in the address of its page, such as HumanEval-0")
-    repro.add_argument("index", type=int)
+    repro.add_argument(
+        "sample",
+        nargs="+",
+        metavar="SAMPLE",
+        help="address of its page, or its end: ID/HumanEval-0/3, or the three apart",
+    )
+
+    cancel = commands.add_parser("cancel", help="stop grading; what is graded stays")
+    cancel.set_defaults(run=run_cancel)
+    cancel.add_argument("id")
     return top
 
 
@@ -124,7 +141,7 @@ def run_submit(options: Options) -> int:
     answer = send(options, query)
     if options.dry_run:
         show(answer)
-        return OK if answer.get("ok", not answer.get("problem_count")) else WRONG
+        return reported(answer)
     tell(f"{answer['url']} ({answer['samples']} samples)")
     if options.wait:
         answer = wait(options, answer["id"], wait_s)
@@ -144,11 +161,14 @@ def run_results(options: Options) -> int:
     ) as answer:
         for line in answer:
             sys.stdout.write(line.decode("utf-8"))
+        if answer.length:
+            raise Stop(FAILED, "the answer broke off: there are more verdicts than these")
     return OK
 
 
 def run_repro(options: Options) -> int:
-    place = f"{quoted(options.id)}/results/{quoted(options.task)}/{options.index}"
+    public_id, task, index = sample_named(options.sample)
+    place = f"{quoted(public_id)}/results/{quoted(task)}/{index}"
     record = call(options, "GET", f"submissions/{place}")
     if "case" not in record:
         raise Stop(WRONG, "the targets of this benchmark are hidden")
@@ -157,19 +177,42 @@ def run_repro(options: Options) -> int:
     return OK
 
 
+def run_cancel(options: Options) -> int:
+    show(call(options, "POST", f"submissions/{quoted(options.id)}/cancel"))
+    return OK
+
+
 def wait(options: Options, public_id: str, wait_s: float) -> Answer:
     """The finished submission; the site says how long to leave between two questions."""
     deadline = time.monotonic() + wait_s
     while True:
         with opened(options, "GET", f"submissions/{quoted(public_id)}") as response:
-            answer: Answer = json.load(response)
-            pause_s = float(response.headers.get("Retry-After") or RETRY_S)
+            answer = read(options, response)
+            pause_s = pause_of(response)
         if answer["state"] != "grading":
             return answer
         tell(f"{answer['done']} of {answer['samples']} graded")
         if time.monotonic() + pause_s > deadline:
             raise Stop(TOO_LATE, f"not done within {options.timeout}; see {answer['url']}")
         time.sleep(pause_s)
+
+
+def reported(report: Answer) -> int:
+    """Exit code of a dry run; says what is wrong, or what looks so."""
+    for problem in report["problems"]:
+        place = f"line {problem['line']}" if problem["line"] else "file"
+        tell(f"{place}: {problem['field']} {problem['rule']} {problem['detail']}")
+    if not report["ok"]:
+        tell(f"{report['problem_count']} problems, {report['samples']} samples usable")
+        return WRONG
+    if report["too_many_without_code"]:
+        tell(
+            f"{report['without_code']} of {report['looked_at']} samples looked at hold no Python:"
+            " perhaps another --text-field or --reading"
+        )
+    if report["missing_count"]:
+        tell(f"{report['missing_count']} tasks have no sample: the run would take no rank")
+    return OK
 
 
 def judged(options: Options, answer: Answer) -> int:
@@ -183,7 +226,8 @@ def judged(options: Options, answer: Answer) -> int:
         return OK
     score = answer["pass_at_k"].get(options.score)
     if score is None:
-        raise Stop(WRONG, f"pass@{options.score} has no value here")
+        known = [f"pass@{k}" for k, value in answer["pass_at_k"].items() if value is not None]
+        raise Stop(WRONG, f"no pass@{options.score} here, only {', '.join(known) or 'none at all'}")
     if score < options.fail_under:
         raise Stop(BELOW, f"pass@{options.score} is {score:.4f}, below {options.fail_under:g}")
     tell(f"pass@{options.score} is {score:.4f}, at least {options.fail_under:g}")
@@ -203,14 +247,20 @@ def send(options: Options, query: Answer) -> Answer:
     headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
     address = f"submissions?{urllib.parse.urlencode(query)}"
     with file, opened(options, "POST", address, file, headers) as response:
-        answer: Answer = json.load(response)
-        return answer
+        return read(options, response)
 
 
 def call(options: Options, method: str, path: str) -> Answer:
     with opened(options, method, path) as response:
+        return read(options, response)
+
+
+def read(options: Options, response: Any) -> Answer:
+    try:
         answer: Answer = json.load(response)
-        return answer
+    except ValueError:
+        raise Stop(FAILED, f"{options.url} answers, but not as an Evalsite does") from None
+    return answer
 
 
 def opened(
@@ -234,7 +284,7 @@ def opened(
         try:
             return urllib.request.urlopen(request, timeout=CALL_TIMEOUT_S)
         except urllib.error.HTTPError as problem:
-            pause_s = float(problem.headers.get("Retry-After") or RETRY_S)
+            pause_s = pause_of(problem)
             # A quota may be used up until tomorrow: say so instead.
             if problem.code in (429, 502, 503, 504) and left and pause_s <= LONGEST_PAUSE_S:
                 time.sleep(pause_s)
@@ -244,6 +294,12 @@ def opened(
             if not left:
                 raise Stop(FAILED, f"{options.url}: {problem}") from None
             time.sleep(RETRY_S)
+
+
+def pause_of(response: Any) -> float:
+    """How many seconds the site wants to be left alone."""
+    said = response.headers.get("Retry-After") or ""
+    return float(said) if said.isdigit() else RETRY_S
 
 
 def refused(problem: urllib.error.HTTPError) -> Stop:
@@ -267,6 +323,14 @@ def seconds(text: str) -> float:
         raise Stop(WRONG, f"--timeout {text!r}: use 90s, 30m or 2h") from None
 
 
+def sample_named(words: list[str]) -> list[str]:
+    """Submission, task and number of a sample, from the address of its page or its parts."""
+    parts = [part for part in "/".join(words).split("/") if part][-3:]
+    if len(parts) < 3 or not parts[2].isdigit():
+        raise Stop(WRONG, f"which sample? {' '.join(words)!r} is not ID/TASK/NUMBER")
+    return list(map(urllib.parse.unquote, parts))
+
+
 def setting(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not name or not equals:
@@ -286,7 +350,9 @@ def show(value: Any, indent: int | None = 2) -> None:
 
 
 def tell(text: str) -> None:
-    print(f"evalsite: {text}", file=sys.stderr)
+    """To standard error; what a terminal would obey is spelled out."""
+    plain = (char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+    print(f"evalsite: {''.join(plain)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,15 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from tests.evalsite.running import Up, manage
-from tests.evalsite.test_submit import HALF, RIGHT, TASKS, upload
+from evalsite import client
+from tests.evalsite.running import HALF, RIGHT, TASKS, Up, manage
+from tests.evalsite.test_submit import upload
 
 pytestmark = [pytest.mark.broker, pytest.mark.sandbox, pytest.mark.slow]
 
@@ -84,8 +87,14 @@ def test_it_sends_waits_judges_and_reads(run: Run, file: str) -> None:
     assert json.loads(run("status", answer["id"]).stdout)["done"] == 2
     rows = run("results", answer["id"], "--outcome", "assertion_fail").stdout.splitlines()
     (row,) = map(json.loads, rows)
-    repro = run("repro", answer["id"], row["task_slug"], str(row["index"]))
-    assert json.loads(repro.stdout)["targets"] == ["add2(1, 2) == 3", "add2(2, 2) == 4"]
+    place = (answer["id"], row["task_slug"], str(row["index"]))
+    for named in (place, ("/".join(place),), (f"{answer['url']}{'/'.join(place[1:])}/",)):
+        repro = run("repro", *named)
+        assert json.loads(repro.stdout)["targets"] == ["add2(1, 2) == 3", "add2(2, 2) == 4"]
+
+    ended = run("cancel", answer["id"])
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "Grading has ended" in ended.stderr
 
 
 def test_a_dry_run_checks_and_stores_nothing(run: Run, file: str) -> None:
@@ -94,6 +103,20 @@ def test_a_dry_run_checks_and_stores_nothing(run: Run, file: str) -> None:
     assert json.loads(done.stdout)["samples"] == 2
     read = run("submit", file, *SUBMIT[:-1], "Nobody", "--dry-run", "--reading", "completion")
     assert json.loads(read.stdout)["detected"]["readings"] == {"completion": 2}
+
+
+def test_a_dry_run_says_what_is_wrong_and_what_looks_so(run: Run, tmp_path: Path) -> None:
+    lines: list[dict[str, object]] = [{"task_id": "add/1", "generation": "Gladly."}]
+    odd = upload(tmp_path / "odd.jsonl", lines)
+    done = run("submit", odd, *SUBMIT, "--dry-run")
+    assert done.returncode == 0
+    assert "1 of 1 samples looked at hold no Python" in done.stderr
+    assert "1 tasks have no sample" in done.stderr
+    bad = upload(tmp_path / "bad.jsonl", [*lines, {"task_id": "add/9\x1b[2J", "generation": "x"}])
+    done = run("submit", bad, *SUBMIT, "--dry-run")
+    assert done.returncode == 2
+    assert "line 2: task_id unknown task" in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -106,6 +129,10 @@ def test_a_dry_run_checks_and_stores_nothing(run: Run, file: str) -> None:
         (("submit", "FILE", *SUBMIT, "--timeout", "soon"), "use 90s, 30m or 2h"),
         (("submit", "FILE", *SUBMIT, "--setting", "x"), "NAME=VALUE"),
         (("--url", "nonsense", "status", "x"), "nonsense"),
+        (("repro", "nothing"), "not ID/TASK/NUMBER"),
+        (("repro", "a/b/c"), "not ID/TASK/NUMBER"),
+        (("cancel", "nothing"), "no such thing"),
+        (("submit", "FILE", *SUBMIT, "--wait", "--fail-under", "0", "--score", "5"), "no pass@5"),
     ],
 )
 def test_what_is_wrong_is_said(
@@ -138,3 +165,35 @@ def test_waiting_has_an_end(run: Run, tmp_path: Path) -> None:
     done = run("submit", slow, *SUBMIT, "--wait", "--timeout", "1s")
     assert done.returncode == 4
     assert "not done within 1s" in done.stderr
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """A server that is no Evalsite: one page for all, or an answer that breaks off."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "90" if "results" in self.path else "6")
+        self.end_headers()
+        self.wfile.write(b"<html>")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("status", "not as an Evalsite does"), ("results", "the answer broke off")],
+)
+def test_another_server_is_told_apart(
+    capsys: pytest.CaptureFixture[str], elsewhere: str, command: str, reason: str
+) -> None:
+    assert client.main(["--url", elsewhere, command, "x"]) == client.FAILED
+    assert reason in capsys.readouterr().err
