@@ -40,7 +40,7 @@ class Decoder:
             raise TooLarge("too deep")
         try:
             return self._decode_tagged(node)
-        except WireError:
+        except (WireError, NameError):  # the program lacks a name that a target asks for
             raise
         except Exception as bad:  # whatever a node of the wrong form leads to
             raise WireError("bad value: " + type(bad).__name__) from None

@@ -433,6 +433,13 @@ def test_a_task_without_targets_is_an_error_and_never_a_pass(sandbox: Sandbox) -
     assert (verdict.outcome, verdict.detail, verdict.score) == (Outcome.ERROR, "no targets", 0.0)
 
 
+def test_a_name_the_program_lacks_is_named(sandbox: Sandbox) -> None:
+    verdict = run(sandbox, "def g(): return 1", "assert f() == 1", entry_points=("f",))
+    assert verdict.detail == "target 1 of 1: NameError: name 'f' is not defined"
+    assert verdict.failure is not None
+    assert (verdict.failure.phase, verdict.failure.exception) == ("entry", "NameError")
+
+
 def test_a_failing_set_up_fails_every_target(sandbox: Sandbox) -> None:
     verdict = run(sandbox, "def f(): return 1", "f() == 1", setup="1 / 0")
     assert verdict.outcome is Outcome.ASSERTION_FAIL
