@@ -23,6 +23,8 @@ from grading.models import (
 )
 
 TITLE_CHARS = 300
+# As the engine tells it in the detail of a target.
+RETURNED = "; the last call returned "
 BATCH = 1_000
 
 
@@ -73,21 +75,34 @@ def of_platform_failure(reason: str) -> Fingerprint:
 def ending_of(attempt: Attempt, task: Task) -> fingerprints.Ending:
     """What the engine told of an attempt's end; the streams have no part in it."""
     told: dict[str, Any] = attempt.text.failure or {}
-    missed = (row["index"] for row in attempt.text.targets if not row["true"])
+    frames = [(int(line), name) for line, name in told.get("frames", [])]
+    missed = [row for row in attempt.text.targets if not row["true"]]
+    missed.sort(key=lambda row: row["index"])
+    first = missed[0] if missed else None
     return fingerprints.Ending(
         outcome=attempt.outcome,
         detail=attempt.detail,
         phase=told.get("phase", ""),
         exception=told.get("exception", ""),
         message=told.get("message", ""),
-        frames=[(int(line), name) for line, name in told.get("frames", [])],
+        frames=frames,
         signal=told.get("signal", ""),
         exit_status=told.get("exit_status"),
-        target=min(missed, default=None),
+        target=first["index"] if first else None,
         task=f"{task.version.benchmark.slug} {task.task_id} {task.content_hash}",
         task_id=task.task_id,
         entry_points=task.entry_points,
+        returned=first["detail"].partition(RETURNED)[2] if first else "",
+        others=[row["index"] for row in missed[1:]],
+        line=_line(attempt, frames) if told.get("phase") == "compile" else "",
     )
+
+
+def _line(attempt: Attempt, frames: Sequence[tuple[int, str]]) -> str:
+    """The line of the program that does not compile; empty where that is not known."""
+    lines = attempt.text.program.split("\n")
+    number = frames[-1][0] if frames else 0
+    return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 def _tasks() -> QuerySet[Task]:
@@ -205,7 +220,7 @@ def _all_anew() -> Iterator[tuple[int, fingerprints.Fingerprint | None]]:
     for sample in rows.only(
         "task_id",
         *(f"current_attempt__{name}" for name in ("outcome", "detail")),
-        *(f"current_attempt__text__{name}" for name in ("failure", "targets")),
+        *(f"current_attempt__text__{name}" for name in ("failure", "targets", "program")),
     ).iterator(BATCH):
         assert sample.current_attempt is not None
         ending = ending_of(sample.current_attempt, tasks[sample.task_id])
@@ -250,10 +265,15 @@ def _write(
     heirs: dict[str, int],
 ) -> None:
     groups = CrashGroup.objects.in_bulk(set(heirs.values()))
+    known = set(Fingerprint.objects.values_list("value", flat=True))
     Sample.objects.filter(current_attempt__outcome="pass").exclude(fingerprint=None).update(
         fingerprint=None
     )
     for value, ids in members.items():
-        row = _stored(found[value], groups.get(heirs.get(value, 0)))
+        heir = groups.get(heirs.get(value, 0))
+        if heir and value not in known:
+            heir.title = found[value].title[:TITLE_CHARS]
+            heir.save(update_fields=["title"])
+        row = _stored(found[value], heir)
         for start in range(0, len(ids), BATCH):
             Sample.objects.filter(pk__in=ids[start : start + BATCH]).update(fingerprint=row)

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from grading.fingerprints import DETAILS
 from grading.public_ids import public_id
 
 
@@ -58,6 +59,11 @@ class CrashGroup(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def place(self) -> str:
+        """The title without what programs returned or said."""
+        return self.title.partition(DETAILS)[0]
 
 
 class Fingerprint(models.Model):

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import keyword
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-VERSION = 1
+VERSION = 2
 DIGITS = 16
 MESSAGE_CHARS = 500
 KEPT_CHARS = 60
 FUNCTIONS = 3
 PLATFORM = "platform"
+# In a title, what stands behind it comes from programs: not for those who may not see them.
+DETAILS = " · "
 # Control, format, surrogate, private, unassigned; line and paragraph separators.
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
@@ -33,13 +36,20 @@ KEEP_QUOTED = {
 NO_MESSAGE = {"KeyError"}
 _QUOTED = re.compile(r"""(?<!\w)'[^']*'|(?<!\w)"[^"]*\"""")
 _PLACE = re.compile(r"\((?:program\.py|<[^>]*>), line \d+\)")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+", re.IGNORECASE)
 _RULES = (
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
-    (re.compile(r"\b0x[0-9a-f]+", re.IGNORECASE), "<addr>"),
+    (_ADDRESS, "<addr>"),
     (re.compile(r"(?<![\w/])(?:/[\w.+-]+){2,}/?"), "<path>"),
 )
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _CALLED = re.compile(r"\b[\w.<>]+(?=\(\))")
+# What the parser says where it has nothing better to say.
+GENERIC = "invalid syntax"
+PROSE = "words"
+_TOKEN = re.compile(r"""'[^']*'|"[^"]*"|\w+|[^\w\s]""")
+_NAMES_IN_A_ROW = re.compile(r"\bw w w\b|\bw w\b.*\bw w\b")
+SHAPE_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,9 @@ class Ending:
 
     ``outcome`` is an outcome or `PLATFORM`; ``target`` the index of the first target that is not
     true; ``task`` tells the task with all that grading depends on, ``task_id`` is how it is
-    shown; ``frames`` are ``(line, function)``, innermost last.
+    shown; ``frames`` are ``(line, function)``, innermost last. ``returned`` is what the last call
+    of a missed target gave, as text; ``others`` the further targets that are not true; ``line``
+    the line that does not compile.
     """
 
     outcome: str
@@ -63,6 +75,9 @@ class Ending:
     task: str = ""
     task_id: str = ""
     entry_points: Sequence[str] = ()
+    returned: str = ""
+    others: Sequence[int] = ()
+    line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +95,23 @@ def fingerprint(ending: Ending) -> Fingerprint | None:
     if ending.outcome == "pass":
         return None
     kind, of_type, template, scoped = _facts(ending)
-    # The task and the target place a miss; how a program got there differs from one to the next.
+    # Task, what came back and which targets are missed tell a miss; how a program got there differs
+    # from one to the next. A wrong target gets the same answer from all programs that are right.
     missed = kind == "assertion" and ending.target is not None
     where = f"target {(ending.target or 0) + 1}" if missed else _where(ending)
     scope = ending.task if scoped else ""
-    hashed = json.dumps([VERSION, kind, of_type, template, where, scope])
+    returned = _returned(ending) if missed else ""
+    others = ", ".join(str(index + 1) for index in ending.others) if missed else ""
+    hashed = json.dumps([VERSION, kind, of_type, template, where, returned, others, scope])
+    returned = _cut(returned)
     parts = [("kind", kind), ("type", of_type), ("message", template), ("where", where)]
+    parts += [("returned", returned), ("missed, too", _cut(others))]
     if scoped:
         parts.append(("task", ending.task_id))
     return Fingerprint(
         value=hashlib.sha256(hashed.encode("ascii")).hexdigest()[:DIGITS],
         kind=kind.partition(":")[0],
-        title=_visible(_title(ending, kind, of_type, template, where)),
+        title=_visible(_title(ending, kind, of_type, template, where, returned)),
         parts=tuple((word, _visible(value)) for word, value in parts if value),
     )
 
@@ -110,7 +130,8 @@ def _facts(ending: Ending) -> tuple[str, str, str, bool]:
     if ending.outcome == "timeout":
         return "timeout", "", "", True
     if ending.outcome == "assertion_fail":
-        return "assertion", _raised(ending), "", True
+        raised = _raised(ending)
+        return "assertion", raised, template(ending.message, raised) if raised else "", True
     if denied := _denied(ending):
         return "denied import", "", denied, False
     if ending.exception:
@@ -127,6 +148,30 @@ def _raised(ending: Ending) -> str:
     """What a call of the program raised; a target that is just false raises in the judge only."""
     false = ending.exception == "AssertionError" and not ending.frames
     return "" if false else ending.exception
+
+
+def _returned(ending: Ending) -> str:
+    """What came back where that is what the target says no to; without addresses."""
+    if _raised(ending) and ending.frames:
+        return ""
+    return _ADDRESS.sub("<addr>", ending.returned)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= KEPT_CHARS else text[: KEPT_CHARS - 1] + "…"
+
+
+def _shape(line: str) -> str:
+    """A line of code with names as ``w``, values as ``v``; `PROSE` where names follow names."""
+    kinds = (_kind_of(token) for token in _TOKEN.findall(line[:MESSAGE_CHARS]))
+    shape = " ".join(kinds)
+    return PROSE if _NAMES_IN_A_ROW.search(shape) else shape[:SHAPE_CHARS].rstrip()
+
+
+def _kind_of(token: str) -> str:
+    if (token[0] in "'\"" and len(token) > 1) or token[0].isdigit():
+        return "v"
+    return "w" if token.isidentifier() and not keyword.iskeyword(token) else token
 
 
 def _denied(ending: Ending) -> str:
@@ -159,11 +204,20 @@ def template(message: str, exception: str = "") -> str:
 
 
 def _where(ending: Ending) -> str:
+    if ending.phase == "compile":
+        return _where_in_text(ending)
     functions = _functions((name for _, name in ending.frames), ending.entry_points)
     if ending.exception == "RecursionError":
         # Which function of a cycle was on top when the stack ended is chance.
         functions = sorted(functions)
     return " in ".join([ending.phase or "run", *functions])
+
+
+def _where_in_text(ending: Ending) -> str:
+    """Whether it is a line of prose that does not compile, and else how it looks, if need be."""
+    shape = _shape(ending.line)
+    generic = template(ending.message, ending.exception) == GENERIC
+    return f"compile at: {shape}" if shape == PROSE or (shape and generic) else "compile"
 
 
 def _functions(names: Iterable[str], entry_points: Sequence[str]) -> list[str]:
@@ -176,10 +230,15 @@ def _functions(names: Iterable[str], entry_points: Sequence[str]) -> list[str]:
     return found[:FUNCTIONS]
 
 
-def _title(ending: Ending, kind: str, of_type: str, template_: str, where: str) -> str:
+def _title(
+    ending: Ending, kind: str, of_type: str, template_: str, where: str, returned: str
+) -> str:
     if kind == "assertion":
         how = f"raises {of_type}" if of_type else "is not true"
-        return f"{ending.task_id}: {where} {how}"
+        more = f"{len(ending.others)} more missed" if ending.others else ""
+        gave = f"returned {returned}" if returned else ""
+        details = "; ".join(part for part in (template_, gave, more) if part)
+        return f"{ending.task_id}: {where} {how}" + (f"{DETAILS}{details}" if details else "")
     if kind == "timeout":
         return f"{ending.task_id}: timeout in {ending.phase or 'the run'}"
     said = ": ".join(part for part in (of_type, template_) if part)

@@ -25,7 +25,7 @@ from grading.regrade_results import Result, results
 
 BATCH = 1_000
 # The bulk of an attempt, which has no part in what applying it changes.
-_NOT_LOOKED_AT = [f"text__{name}" for name in ("program", "stdout", "stderr", "limits")]
+_NOT_LOOKED_AT = [f"text__{name}" for name in ("stdout", "stderr", "limits")]
 
 
 class NotReady(Exception):

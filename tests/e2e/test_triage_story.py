@@ -123,7 +123,7 @@ def _triage(visitor: Visitor) -> None:
 def _say_where_it_is_fixed(visitor: Visitor) -> None:
     page = visitor.page
     visitor.go("/triage/?state=grader_bug")
-    page.get_by_role("link", name="Sums/0: target 2 is not true", exact=True).click()
+    page.get_by_role("link", name="Sums/0: target 2 is not true · returned 4", exact=True).click()
     page.get_by_label("State").select_option("grader bug")
     page.get_by_text("Until when").click()
     page.get_by_label("Fixed in benchmark version").select_option("Sums, version 2")

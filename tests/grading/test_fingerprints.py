@@ -45,6 +45,9 @@ endings = st.builds(
     task=words,
     task_id=words,
     entry_points=st.lists(words, max_size=3),
+    returned=words,
+    others=st.lists(st.integers(0, 2000), max_size=5),
+    line=words,
 )
 
 
@@ -181,6 +184,62 @@ def test_misses_are_told_apart_by_target_and_by_what_was_raised() -> None:
     assert not same(MISS, own)
     # How a program came to the wrong value is not asked.
     assert same(MISS, replace(MISS, frames=[(9, "helper")], message="anything"))
+
+
+def test_misses_are_told_apart_by_what_came_back() -> None:
+    """Programs that do nothing are not those that are wrong; right ones share a wrong target."""
+    assert not same(replace(MISS, returned="None"), replace(MISS, returned="15"))
+    assert same(
+        replace(MISS, returned="<object at 0x7f01>"), replace(MISS, returned="<object at 0x7e02>")
+    )
+    long = "[" + "1, " * 60
+    assert not same(replace(MISS, returned=long + "2]"), replace(MISS, returned=long + "3]"))
+    assert (
+        of(replace(MISS, returned="15")).title == "Tidepool/88: target 4 is not true · returned 15"
+    )
+    assert len(dict(of(replace(MISS, returned=long)).parts)["returned"]) == 60
+
+
+def test_misses_are_told_apart_by_what_else_is_missed() -> None:
+    more = replace(MISS, returned="15", others=[4, 5])
+    assert not same(more, replace(more, others=[4]))
+    assert of(more).title == "Tidepool/88: target 4 is not true · returned 15; 2 more missed"
+    assert dict(of(more).parts)["missed, too"] == "5, 6"
+
+
+def test_what_a_call_raised_is_told_apart_by_its_message_and_not_by_an_earlier_value() -> None:
+    raising = replace(MISS, exception="ValueError", message="no root", frames=[(2, "<module>")])
+    assert not same(raising, replace(raising, message="must be positive"))
+    assert same(raising, replace(raising, returned="15"))
+    assert of(raising).title == "Tidepool/88: target 4 raises ValueError · no root"
+
+
+BROKEN = Ending(
+    outcome="syntax_error",
+    phase="compile",
+    exception="SyntaxError",
+    message="invalid syntax (program.py, line 2)",
+    frames=[(2, "")],
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        ("    if num  0:", "compile at: if w v :"),
+        ("Here is the solution in one object:", "compile at: words"),
+        ("    x = [y for y in z if y  0]", "compile at: w = [ w for w in w if w v ]"),
+        ("", "compile"),
+    ],
+)
+def test_a_generic_syntax_error_is_told_by_the_look_of_its_line(line: str, where: str) -> None:
+    assert dict(of(replace(BROKEN, line=line)).parts)["where"] == where
+
+
+def test_other_syntax_errors_tell_prose_from_code_only() -> None:
+    open_ = replace(BROKEN, message="unterminated string literal (detected at line 2)")
+    assert same(replace(open_, line="x = 'a"), replace(open_, line="print('b)"))
+    assert not same(replace(open_, line="x = 'a"), replace(open_, line="Let's look at this task"))
 
 
 def test_a_program_cannot_pass_its_own_error_off_as_a_denied_import() -> None:

@@ -288,4 +288,6 @@ def test_a_grader_bug_is_told_on_the_page_of_its_task(client: Client, sam: Any) 
     client.logout()
     shown = page(client, "/b/tidepool/tasks/Tidepool-0/")
     assert "Under review" in shown and "target 3 raises IndexError" in shown
+    # What a program said stays with those who may see it.
+    assert " · message of" in group.title and "message of" not in shown
     assert "Under review" not in page(client, "/b/tidepool/tasks/Tidepool-1/")
