@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
 
 from grading import chunks, crash_groups
@@ -114,17 +115,18 @@ def make_current(decided: crash_groups.Decided) -> None:
     Call it in a transaction that holds the samples.
     """
     fingerprints = crash_groups.of_attempts(decided)
-    rows = [
-        Sample(
-            pk=sample.pk,
+    ending = defaultdict(list)
+    for (sample, attempt), fingerprint in zip(decided, fingerprints, strict=True):
+        ending[fingerprint].append((sample.pk, attempt.pk))
+    for fingerprint, pairs in ending.items():
+        own = Attempt.objects.filter(sample=OuterRef("pk"), pk__in=[pk for _, pk in pairs])
+        # One statement for all: a bulk update takes ten times as long.
+        Sample.objects.filter(pk__in=[pk for pk, _ in pairs]).update(
             state=Sample.State.DONE,
             started_at=None,
-            current_attempt=attempt,
+            current_attempt=Subquery(own.values("pk")),
             fingerprint=fingerprint,
         )
-        for (sample, attempt), fingerprint in zip(decided, fingerprints, strict=True)
-    ]
-    Sample.objects.bulk_update(rows, ["state", "started_at", "current_attempt", "fingerprint"])
     crash_groups.woken_by(decided, fingerprints)
 
 
