@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN := .venv/bin
 STAMP := .venv/.lock-installed
 
-.PHONY: env demo test cases attacks agreement peers bench bench-load lint lock
+.PHONY: env demo test cases attacks agreement peers crash-groups bench bench-load lint lock
 
 env:
 	@PYTHON="$(PYTHON)" STAMP="$(STAMP)" sh .ci/env
@@ -26,6 +26,9 @@ agreement: env
 
 peers: env
 	@sh .ci/peers
+
+crash-groups: env
+	$(BIN)/python tests/benchmarks/crash_groups.py --data var/crash-groups $(ARGS)
 
 bench: env
 	$(BIN)/python tests/benchmarks/bench.py $(ARGS)

@@ -129,7 +129,7 @@ def _row(one: Difference) -> str:
         f"{one.at_30_s.outcome} {sum(one.at_30_s.held)}/{len(one.at_30_s.held)}",
         one.cause.value,
     ]
-    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+    return "| " + " | ".join(cell(one) for one in cells) + " |"
 
 
 def _said(theirs: tuple[bool, ...]) -> str:
@@ -138,7 +138,7 @@ def _said(theirs: tuple[bool, ...]) -> str:
     return f"{sum(theirs)}/{len(theirs)}"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Model output in a table cell: nothing of it is markup."""
     for mark in "\\`|<>*_[]":
         text = text.replace(mark, "\\" + mark)
