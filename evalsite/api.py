@@ -7,7 +7,16 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 
-from grading.api import benchmarks, errors, queue, quota, regrades, submissions, triage
+from grading.api import (
+    benchmarks,
+    errors,
+    language_models,
+    queue,
+    quota,
+    regrades,
+    submissions,
+    triage,
+)
 from grading.api.auth import Caller
 from leaderboard import api as boards
 from leaderboard import cards_api
@@ -24,6 +33,7 @@ errors.register(api)
 api.add_router("/benchmarks", benchmarks.router)
 api.add_router("/benchmarks", boards.router)
 api.add_router("/models", cards_api.router)
+api.add_router("/models", language_models.router)
 api.add_router("/submissions", submissions.router)
 api.add_router("/queue", queue.router)
 api.add_router("/triage", triage.router)

@@ -3,6 +3,7 @@
 
     export EVALSITE_TOKEN=evs_...        made on the site, under API tokens
     python3 evalsite.py submit samples.jsonl --benchmark humaneval --model "My model" --wait
+    python3 evalsite.py submit more.jsonl --add-to ID --wait
     python3 evalsite.py status ID
     python3 evalsite.py results ID --outcome timeout
     python3 evalsite.py repro SAMPLE > case.jsonl
@@ -81,8 +82,9 @@ def parser() -> argparse.ArgumentParser:
     submit = commands.add_parser("submit", help="send a file of generations")
     submit.set_defaults(run=run_submit)
     submit.add_argument("file")
-    submit.add_argument("--benchmark", "-b", required=True)
-    submit.add_argument("--model", "-m", required=True)
+    submit.add_argument("--benchmark", "-b")
+    submit.add_argument("--model", "-m")
+    submit.add_argument("--add-to", metavar="ID", help="add the samples to a submission of yours")
     submit.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE")
     submit.add_argument("--private", action="store_true", help="seen by you and staff only")
     submit.add_argument("--good-lines-only", action="store_true", help="leave bad lines out")
@@ -126,19 +128,7 @@ def run_submit(options: Options) -> int:
     if options.fail_under is not None and not options.wait:
         raise Stop(WRONG, "--fail-under needs --wait")
     wait_s = seconds(options.timeout)
-    query = {
-        "benchmark": options.benchmark,
-        "model": options.model,
-        "file_name": os.path.basename(options.file),
-        "visibility": "private" if options.private else "public",
-        "settings": json.dumps(dict(map(setting, options.setting))),
-        "good_lines_only": options.good_lines_only,
-        "dry_run": options.dry_run,
-        "text_field": options.text_field,
-        "reading": options.reading,
-        "match": options.match,
-    }
-    answer = send(options, query)
+    answer = send(options, *destination(options))
     if options.dry_run:
         show(answer)
         return reported(answer)
@@ -147,6 +137,31 @@ def run_submit(options: Options) -> int:
         answer = wait(options, answer["id"], wait_s)
     show(answer)
     return judged(options, answer) if options.wait else OK
+
+
+def destination(options: Options) -> tuple[str, Answer]:
+    """Path and parameters of the call that takes the file."""
+    query = {
+        "file_name": os.path.basename(options.file),
+        "good_lines_only": options.good_lines_only,
+        "dry_run": options.dry_run,
+        "text_field": options.text_field,
+        "reading": options.reading,
+        "match": options.match,
+    }
+    if options.add_to:
+        if options.benchmark or options.model or options.setting or options.private:
+            raise Stop(
+                WRONG, "--add-to keeps benchmark, model, settings and visibility as they are"
+            )
+        return f"submissions/{quoted(options.add_to)}/samples", query
+    if not options.benchmark or not options.model:
+        raise Stop(WRONG, "name --benchmark and --model, or a submission by --add-to")
+    query["benchmark"] = options.benchmark
+    query["model"] = options.model
+    query["visibility"] = "private" if options.private else "public"
+    query["settings"] = json.dumps(dict(map(setting, options.setting)))
+    return "submissions", query
 
 
 def run_status(options: Options) -> int:
@@ -237,7 +252,7 @@ def judged(options: Options, answer: Answer) -> int:
 # --- the site -------------------------------------------------------------------------------------
 
 
-def send(options: Options, query: Answer) -> Answer:
+def send(options: Options, path: str, query: Answer) -> Answer:
     """The answer to an upload; the file is read block by block and never held."""
     try:
         size = os.path.getsize(options.file)
@@ -245,7 +260,7 @@ def send(options: Options, query: Answer) -> Answer:
     except OSError as problem:
         raise Stop(WRONG, f"{options.file}: {problem.strerror}") from None
     headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
-    address = f"submissions?{urllib.parse.urlencode(query)}"
+    address = f"{path}?{urllib.parse.urlencode(query)}"
     with file, opened(options, "POST", address, file, headers) as response:
         return read(options, response)
 

@@ -13,6 +13,7 @@ from django.urls import URLPattern, path
 from grading import admin_import, environments
 from grading.accounts.models import Attempts, Invitation
 from grading.models import (
+    Addition,
     ApiToken,
     Attempt,
     AttemptText,
@@ -28,6 +29,8 @@ from grading.models import (
     GroupEvent,
     IdempotencyKey,
     LanguageModel,
+    ModelAlias,
+    ModelMerge,
     QueueChange,
     Quota,
     Regrade,
@@ -320,6 +323,15 @@ class RegradeRunAdmin(ReadOnlyAdmin):
     raw_id_fields = ("regrade", "sample", "task", "before", "attempt")
     search_fields = ("=regrade__public_id",)
     show_full_result_count = False
+
+
+admin.site.register([Addition, ModelAlias], ReadOnlyAdmin)
+
+
+@admin.register(ModelMerge)
+class ModelMergeAdmin(ReadOnlyAdmin):
+    list_display = ("source", "target", "by", "created_at", "undone_at")
+    list_select_related = ("source", "target", "by")
 
 
 @admin.register(ApiToken)

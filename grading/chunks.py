@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
@@ -19,7 +20,7 @@ from django.utils import timezone
 
 from evalsite import queueing
 from grading import crash_groups
-from grading.models import Chunk, Sample, Submission, WorkerLoss
+from grading.models import Addition, Chunk, Generation, Sample, Submission, WorkerLoss
 
 CHUNK_SAMPLES = 20
 LEASE = timedelta(seconds=15)
@@ -27,6 +28,7 @@ LEASE = timedelta(seconds=15)
 # that a small submission does not wait behind all of a huge one.
 IN_QUEUE = max(4, 2 * (os.cpu_count() or 1))
 MAX_LOSSES = 3
+REMOVED_AT_ONCE = 1_000
 IDLE = (Chunk.State.WAITING, Chunk.State.QUEUED)
 # Samples of a chunk that are not graded, to annotate chunks with.
 LEFT = Count("samples", filter=Q(samples__state=Sample.State.QUEUED))
@@ -194,17 +196,28 @@ def charge(samples: QuerySet[Sample], reason: str) -> int:
 
 def cut_singly(submission_id: int, sample_ids: list[int]) -> None:
     """Give each queued sample a waiting chunk of its own, at the end of the submission."""
-    chunks = Chunk.objects.filter(submission_id=submission_id)
-    last = chunks.aggregate(last=Max("position"))["last"] or 0
-    for offset, sample_id in enumerate(sample_ids, start=1):
-        chunk = Chunk.objects.create(submission_id=submission_id, position=last + offset)
+    first = next_position(submission_id)
+    for offset, sample_id in enumerate(sample_ids):
+        chunk = Chunk.objects.create(submission_id=submission_id, position=first + offset)
         Sample.objects.filter(pk=sample_id, state=Sample.State.QUEUED).update(
             chunk=chunk, started_at=None
         )
 
 
+def next_position(submission_id: int) -> int:
+    """Where a further chunk of the submission goes."""
+    chunks = Chunk.objects.filter(submission_id=submission_id)
+    last: int | None = chunks.aggregate(last=Max("position"))["last"]
+    return 0 if last is None else last + 1
+
+
+@transaction.atomic
 def close_if_graded(submission_id: int) -> bool:
-    """Mark the submission done when none of its samples is queued; True if that was now."""
+    """Mark the submission done when none of its samples is queued; True if that was now.
+
+    It is locked first, so that samples added at this moment are either seen here or reopen it.
+    """
+    _lock_submission(submission_id)
     queued = Sample.objects.filter(submission=OuterRef("pk"), state=Sample.State.QUEUED)
     grading = Submission.objects.filter(pk=submission_id, state=Submission.State.GRADING)
     closed = grading.exclude(Exists(queued)).update(
@@ -217,18 +230,54 @@ def close_if_graded(submission_id: int) -> bool:
 def cancel_submission(submission: Submission, by: int | None = None) -> int:
     """Cancel what is still queued; verdicts so far stay. Returns the number of samples cancelled.
 
-    ``by`` is the key of who asked for it. A sample in flight ends unrecorded.
+    ``by`` is the key of who asked for it. A sample in flight ends unrecorded. Where the submission
+    had been done before samples were added, those still queued are taken away, and it is done.
     """
-    samples = Sample.objects.filter(submission=submission, state=Sample.State.QUEUED)
-    cancelled = samples.update(state=Sample.State.CANCELLED, started_at=None)
+    was_done = Addition.objects.filter(submission=submission, reopened=True).exists()
+    cancelled = _stop(submission, was_done)
+    # Samples come before their submission in the order of locks, so some may have been added
+    # between the two; from here on none is.
+    _lock_submission(submission.pk)
+    cancelled += _stop(submission, was_done)
     grading = Submission.objects.filter(pk=submission.pk, state=Submission.State.GRADING)
-    grading.update(
-        state=Submission.State.CANCELLED,
-        finished_at=timezone.now(),
-        cancelled_by=by,
-    )
+    ended: dict[str, Any]
+    if was_done:
+        _shrink_additions(submission, cancelled)
+        ended = {"state": Submission.State.DONE, "sample_count": F("sample_count") - cancelled}
+    else:
+        ended = {"state": Submission.State.CANCELLED, "cancelled_by": by}
+    grading.update(finished_at=timezone.now(), **ended)
     Chunk.objects.filter(submission=submission, state__in=IDLE).update(state=Chunk.State.DONE)
     return cancelled
+
+
+def _shrink_additions(submission: Submission, removed: int) -> None:
+    """Let the newest additions say how many of their samples are left; none: it never was."""
+    for one in Addition.objects.filter(submission=submission).order_by("-pk"):
+        left = max(0, one.sample_count - removed)
+        removed -= one.sample_count - left
+        if left:
+            Addition.objects.filter(pk=one.pk).update(sample_count=left)
+        else:
+            one.delete()
+
+
+def _stop(submission: Submission, remove: bool) -> int:
+    """Cancel its queued samples, or remove them; returns how many."""
+    samples = Sample.objects.filter(submission=submission, state=Sample.State.QUEUED)
+    if not remove:
+        return samples.update(state=Sample.State.CANCELLED, started_at=None)
+    ids = list(samples.order_by("pk").select_for_update().values_list("pk", flat=True))
+    for start in range(0, len(ids), REMOVED_AT_ONCE):
+        some = ids[start : start + REMOVED_AT_ONCE]
+        Generation.objects.filter(sample__in=some).delete()
+        Sample.objects.filter(pk__in=some).delete()
+    return len(ids)
+
+
+def _lock_submission(submission_id: int) -> None:
+    # Not against foreign keys: a verdict's new task score refers to it.
+    Submission.objects.select_for_update(no_key=True).filter(pk=submission_id).first()
 
 
 def _held(lease: Lease) -> QuerySet[Chunk]:

@@ -44,11 +44,10 @@ MATCHES = [
 ]
 
 
-class SubmissionForm(forms.Form):
-    """One upload: the file, what it answers, who wrote it and how.
+class ReadingForm(forms.Form):
+    """A file and how to read it: the fields besides ``file`` correct what was detected.
 
-    ``file`` may be left out where one is staged, ``benchmark`` where the file's tasks tell it. The
-    last three fields correct what was detected.
+    ``file`` may be left out where one is staged.
     """
 
     file = forms.FileField(
@@ -57,6 +56,35 @@ class SubmissionForm(forms.Form):
         allow_empty_file=True,
         widget=forms.FileInput(attrs={"accept": ACCEPTED_FILES}),
     )
+    text_field = forms.CharField(
+        label="Text field", required=False, max_length=OFFERED_NAME_CHARS, widget=forms.Select
+    )
+    reading = forms.ChoiceField(label="Texts are", required=False, choices=READINGS)
+    match = forms.ChoiceField(label="Find tasks by", required=False, choices=MATCHES)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.offer_fields(())
+
+    def offer_fields(self, names: Iterable[str]) -> None:
+        """Text fields to choose from, with the one chosen now."""
+        chosen = self.data.get("text_field", "")
+        offered = dict.fromkeys([*names, chosen]) if chosen else dict.fromkeys(names)
+        select: Any = self.fields["text_field"].widget
+        select.choices = [("", "as detected"), *((name, name) for name in offered)]
+
+    def choices(self) -> Choices:
+        """Corrections of what was detected."""
+        data = self.cleaned_data
+        return Choices(data["text_field"], data["reading"], data["match"])
+
+
+class SubmissionForm(ReadingForm):
+    """One upload: the file, what it answers, who wrote it and how.
+
+    ``benchmark`` may be left out where the file's tasks tell it.
+    """
+
     benchmark = VersionField(
         queryset=BenchmarkVersion.objects.none(), required=False, empty_label="as detected"
     )
@@ -94,15 +122,8 @@ class SubmissionForm(forms.Form):
         required=False, max_length=NOTES_CHARS, widget=forms.Textarea(attrs={"rows": 2})
     )
 
-    text_field = forms.CharField(
-        label="Text field", required=False, max_length=OFFERED_NAME_CHARS, widget=forms.Select
-    )
-    reading = forms.ChoiceField(label="Texts are", required=False, choices=READINGS)
-    match = forms.ChoiceField(label="Find tasks by", required=False, choices=MATCHES)
-
     def __init__(self, viewer: Viewer, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.offer_fields(())
         field: Any = self.fields["benchmark"]
         field.queryset = newest_versions(viewer)
         wanted = self.initial.pop("benchmark", None)
@@ -118,23 +139,11 @@ class SubmissionForm(forms.Form):
         changed["benchmark"] = str(version.pk)
         self.data = changed
 
-    def offer_fields(self, names: Iterable[str]) -> None:
-        """Text fields to choose from, with the one chosen now."""
-        chosen = self.data.get("text_field", "")
-        offered = dict.fromkeys([*names, chosen]) if chosen else dict.fromkeys(names)
-        select: Any = self.fields["text_field"].widget
-        select.choices = [("", "as detected"), *((name, name) for name in offered)]
-
     def clean_model(self) -> str:
         name: str = self.cleaned_data["model"]
         if not name.isprintable():
             raise forms.ValidationError("Use printable characters only.")
         return name
-
-    def choices(self) -> Choices:
-        """Corrections of what was detected."""
-        data = self.cleaned_data
-        return Choices(data["text_field"], data["reading"], data["match"])
 
     def settings(self) -> dict[str, Any]:
         """What is known about how the generations were made; only what was filled in."""

@@ -25,8 +25,7 @@ def withdraw(submission: Submission, by: int | None = None) -> None:
 
     Its page stays for whoever has the link, and says so. ``by`` is the key of who asked for it.
     """
-    if submission.state == Submission.State.GRADING:
-        chunks.cancel_submission(submission, by)
+    chunks.cancel_submission(submission, by)
     visibility = Submission.Visibility
     kept = submission.visibility == visibility.PRIVATE
     Submission.objects.filter(pk=submission.pk, withdrawn_at=None).update(
@@ -42,8 +41,7 @@ def delete(submission: Submission) -> None:
     Verdicts that other submissions share stay theirs: the oldest of them takes the place of the
     run they repeat. The language model goes too where nothing else is known of it.
     """
-    if submission.state == Submission.State.GRADING:
-        chunks.cancel_submission(submission)
+    chunks.cancel_submission(submission)
     quotas.remember(submission)
     _hand_over_runs(submission)
     own = Sample.objects.filter(submission=submission)
@@ -71,5 +69,12 @@ def _hand_over_runs(submission: Submission) -> None:
 
 def _forget(language_model_id: int) -> None:
     LanguageModel.objects.filter(
-        pk=language_model_id, submissions=None, organisation="", url="", tags=[], synthetic=False
+        pk=language_model_id,
+        submissions=None,
+        aliases=None,
+        merged=None,
+        organisation="",
+        url="",
+        tags=[],
+        synthetic=False,
     ).delete()

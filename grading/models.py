@@ -7,11 +7,15 @@ Large texts live in rows of their own (`Generation`, `AttemptText`), so list que
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
 from grading.accounts.models import Attempts, Invitation
+from grading.addition_models import Addition
+from grading.alias_models import ModelAlias, ModelMerge
 from grading.api_models import ApiToken, IdempotencyKey
 from grading.benchmark_models import Benchmark, BenchmarkVersion, Task
 from grading.crash_models import CrashGroup, Fingerprint, GroupEvent
@@ -24,6 +28,7 @@ from grading.quota_models import DeletedUse, Quota
 from grading.regrade_models import ChangeLogEntry, Regrade, RegradeRun
 
 __all__ = [
+    "Addition",
     "ApiToken",
     "Attempt",
     "AttemptText",
@@ -41,6 +46,8 @@ __all__ = [
     "IdempotencyKey",
     "Invitation",
     "LanguageModel",
+    "ModelAlias",
+    "ModelMerge",
     "QueueChange",
     "Quota",
     "Regrade",
@@ -66,6 +73,15 @@ class LanguageModel(models.Model):
     synthetic = models.BooleanField(
         default=False, help_text="Made by the demo from mutated reference solutions."
     )
+    merged_into = models.ForeignKey(
+        "self",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="merged",
+        help_text="The same model under the name it goes by; then nothing is submitted to this one",
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -75,10 +91,18 @@ class LanguageModel(models.Model):
         return self.name
 
 
+class SubmissionManager(models.Manager["Submission"]):
+    """Submissions that are stored whole: one still being stored is seen by nobody."""
+
+    def get_queryset(self) -> models.QuerySet[Submission]:
+        return super().get_queryset().exclude(state=Submission.State.STORING)
+
+
 class Submission(models.Model):
     """One upload of one language model's generations for one benchmark version."""
 
     class State(models.TextChoices):
+        STORING = "storing"
         GRADING = "grading"
         DONE = "done"
         CANCELLED = "cancelled"
@@ -119,10 +143,16 @@ class Submission(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.GRADING, db_index=True)
     sample_count = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    added_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When samples were last added"
+    )
     finished_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(
         null=True, blank=True, help_text="When a worker last recorded a verdict or renewed a lease"
     )
+
+    objects = SubmissionManager()
+    everything = models.Manager()
 
     class Meta:
         ordering = ["-created_at"]
@@ -130,6 +160,11 @@ class Submission(models.Model):
 
     def __str__(self) -> str:
         return self.public_id
+
+    @property
+    def queued_at(self) -> datetime:
+        """When its newest samples came."""
+        return self.added_at or self.created_at
 
 
 class Chunk(models.Model):

@@ -34,12 +34,14 @@ class Action(StrEnum):
     SEE_UNPUBLISHED = "see unpublished versions"
     SEE_HIDDEN_TARGETS = "see hidden targets"
     SEE_HIDDEN_GENERATIONS = "see hidden generations"
+    ADD_SAMPLES = "add samples"
     CANCEL = "cancel"
     SHOW_OR_HIDE = "show or hide"
     WITHDRAW = "withdraw"
     DELETE = "delete"
     TRIAGE = "triage"
     REGRADE = "regrade"
+    MANAGE_MODELS = "manage models"
     SEE_SANDBOX = "see the sandbox"
     SEE_JOBS = "see the queue's jobs"
     RUN_QUEUE = "pause and resume grading"
@@ -58,12 +60,14 @@ ALLOWED: dict[Action, frozenset[Role]] = {
     Action.SEE_UNPUBLISHED: _KEEPERS,
     Action.SEE_HIDDEN_TARGETS: _TEAM,
     Action.SEE_HIDDEN_GENERATIONS: _TEAM | {Role.OWNER},
+    Action.ADD_SAMPLES: _ADMIN | {Role.OWNER},
     Action.CANCEL: _KEEPERS | {Role.OWNER},
     Action.SHOW_OR_HIDE: _ADMIN | {Role.OWNER},
     Action.WITHDRAW: _KEEPERS | {Role.OWNER},
     Action.DELETE: frozenset({Role.OWNER}),
     Action.TRIAGE: _TEAM,
     Action.REGRADE: _KEEPERS,
+    Action.MANAGE_MODELS: _KEEPERS,
     Action.SEE_SANDBOX: _TEAM,
     Action.SEE_JOBS: _ADMIN,
     Action.RUN_QUEUE: _ADMIN,

@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, QuerySet, Subquery, Sum
 from django.utils import timezone
 
-from grading.models import DeletedUse, Quota, Sample, Submission, TaskScore
+from grading.models import Addition, DeletedUse, Quota, Sample, Submission, TaskScore
 from grading.permissions import Action, may
 
 WAIT_S = 60
@@ -102,7 +102,7 @@ def own(user: User) -> Quota:
 
 
 def standing(user: User) -> Standing | None:
-    """How a person stands now; None for who has no quota. Four queries, and one for roles."""
+    """How a person stands now; None for who has no quota. Five queries, and one for roles."""
     if may(user, Action.EXCEED_QUOTAS):
         return None
     limits = own(user)
@@ -153,10 +153,19 @@ def _limit(own: int | None, of_the_site: int) -> int:
 
 
 def _used_today(user: User, today: datetime) -> list[int]:
-    """Samples that each of today's submissions used, deleted ones too."""
+    """Samples that each of today's submissions used, deleted ones too, and each file that was
+    added to an older one.
+    """
     made = Submission.objects.filter(uploader=user, created_at__gte=today)
+    added = Addition.objects.filter(
+        by=user, created_at__gte=today, submission__created_at__lt=today
+    )
     deleted = DeletedUse.objects.filter(user=user, at__gte=today)
-    return [*_used(made), *deleted.values_list("samples", flat=True)]
+    return [
+        *_used(made),
+        *added.values_list("sample_count", flat=True),
+        *deleted.values_list("samples", flat=True),
+    ]
 
 
 def _used(submissions: QuerySet[Submission]) -> list[int]:

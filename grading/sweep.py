@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from evalsite import broker
-from grading import bells, chunks, queue_control, regrade_runs
+from grading import bells, chunks, queue_control, regrade_runs, storing
 from grading.intake import staging
 from grading.models import Chunk, Sample, Submission
 
@@ -47,9 +47,10 @@ class Swept:
 
 
 def sweep_once() -> Swept:
-    """Repair everything there is to repair once, and remove staged files nobody queued."""
+    """Repair everything there is to repair once; remove staged files and drafts left lying."""
     staging.expire()
     queue_control.tell()
+    storing.remove_abandoned()
     regrade_runs.recover()
     return Swept(_recover(), _adopt(), _ring_missing(), _close())
 

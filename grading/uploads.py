@@ -1,4 +1,4 @@
-"""Uploads: check a whole file first, then store it in one transaction.
+"""Uploads: check a whole file first, then store it, all of it or nothing.
 
 The file is read twice and never held: the first reading makes the report, the second stores the
 texts. What is kept out is kept out by the same code both times.
@@ -6,32 +6,18 @@ texts. What is kept out is kept out by the same code both times.
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, BinaryIO, cast
 
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
-from django.utils.text import slugify
 
-from grading import chunks, quotas
+from grading import chunks, language_models, quotas, storing
 from grading.engine.jsonl import Problem
 from grading.intake.fields import AS_DETECTED, Choices
-from grading.intake.places import Place, PlaceKeys, Places
-from grading.intake.reading import Found, Reading
 from grading.intake.report import Preview, UploadReport, checked
 from grading.intake.task_table import TaskTable
-from grading.models import (
-    BenchmarkVersion,
-    Chunk,
-    Generation,
-    LanguageModel,
-    Sample,
-    Submission,
-)
+from grading.models import BenchmarkVersion, Submission
 
 __all__ = [
     "Accepted",
@@ -42,12 +28,9 @@ __all__ = [
     "accept_once",
     "check",
     "earlier",
-    "language_model",
+    "intake_of",
     "report_text",
 ]
-
-BATCH = 1_000
-BATCH_CHARS = 4 * 1024**2
 
 
 class UploadRejected(Exception):
@@ -142,7 +125,7 @@ def accept_once(
     good_lines_only: bool = False,
     choices: Choices = AS_DETECTED,
 ) -> Accepted:
-    """Store the file's samples and start grading, all in one transaction.
+    """Store the file's samples and start grading; where storing fails, nothing was stored.
 
     ``stream`` is seekable. The same bytes for the same version and model from the same uploader,
     read in the same way, are the same submission. Raises `UploadRejected`, with nothing stored,
@@ -154,26 +137,37 @@ def accept_once(
     report = checking.report()
     if not (report.ok or (good_lines_only and report.usable and checking.names_a_model)):
         raise UploadRejected(report)
+    if same := earlier(report, version, model_name, uploader):
+        return Accepted(same, created=False)
+    person = cast(User, uploader)
+    left_out = {"lines_left_out": report.problem_count} if report.problem_count else {}
     with transaction.atomic():
-        same = earlier(report, version, model_name, uploader)
-        if same:
-            return Accepted(same, created=False)
-        quotas.require(cast(User, uploader), report.samples)
-        left_out = {"lines_left_out": report.problem_count} if report.problem_count else {}
-        submission = Submission.objects.create(
+        quotas.require(person, report.samples)
+        draft = storing.begin(
+            model_name,
             version=version,
-            language_model=language_model(model_name),
             uploader_id=uploader.pk,
             visibility=visibility,
             settings=(settings or {}) | left_out,
             file_name=file_name[:255],
             file_hash=report.file_hash,
-            intake=_intake(report),
+            intake=intake_of(report),
             sample_count=report.samples,
         )
-        _store(submission, checking.reading)
-        chunks.start(submission)
-    return Accepted(submission, created=True)
+    try:
+        storing.fill(draft, checking.reading)
+        with transaction.atomic():
+            same = earlier(report, version, model_name, uploader)
+            if same is None:
+                quotas.require(person, report.samples)
+                storing.publish(draft)
+                chunks.start(draft)
+    except BaseException:
+        storing.discard(draft)
+        raise
+    if same:
+        storing.discard(draft)
+    return Accepted(same or draft, created=same is None)
 
 
 def earlier(
@@ -182,15 +176,16 @@ def earlier(
     """The submission that ``uploader`` made of the same file, read in the same way."""
     same = Submission.objects.filter(
         version=version,
-        language_model__name=model_name.strip(),
+        language_model=language_models.named(model_name),
         uploader_id=uploader.pk,
         file_hash=report.file_hash,
     ).exclude(state=Submission.State.CANCELLED)
-    taken_for = _intake(report)
+    taken_for = intake_of(report)
     return next((row for row in same if row.intake == taken_for), None)
 
 
-def _intake(report: UploadReport) -> dict[str, Any]:
+def intake_of(report: UploadReport) -> dict[str, Any]:
+    """What a file was taken for, as it is kept with its samples."""
     detected = report.detected
     return {
         "layout": detected.layout,
@@ -201,84 +196,3 @@ def _intake(report: UploadReport) -> dict[str, Any]:
         "peer_verdicts": report.peer_verdicts,
         "peer_passes": report.peer_passes,
     }
-
-
-def language_model(name: str) -> LanguageModel:
-    """The language model of this name, made on first use; its slug is unique and never empty."""
-    name = name.strip()
-    found = LanguageModel.objects.filter(name=name).first()
-    return found or LanguageModel.objects.create(name=name, slug=_free_slug(name))
-
-
-def _free_slug(name: str) -> str:
-    stem = slugify(name)[:100]
-    if not re.search("[a-z0-9]", stem):
-        stem = f"model-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    slug, again = stem, 2
-    while LanguageModel.objects.filter(slug=slug).exists():
-        slug, again = f"{stem}-{again}", again + 1
-    return slug
-
-
-def _store(submission: Submission, reading: Reading) -> None:
-    """Rows for everything that ``reading`` found, a batch at a time."""
-    keys = _store_samples(submission, reading.places, reading.table)
-    found = (item for item in reading if not isinstance(item, Problem))
-    for batch in _batches(found):
-        Generation.objects.bulk_create(
-            Generation(
-                sample_id=keys[item.place],
-                format=item.format.value,
-                peer_passed=item.passed,
-                text=item.text,
-                extra=item.extra,
-            )
-            for item in batch
-        )
-
-
-def _batches(found: Iterator[Found]) -> Iterator[list[Found]]:
-    """Up to `BATCH` samples of together not much more than `BATCH_CHARS`."""
-    batch, chars = list[Found](), 0
-    for item in found:
-        batch.append(item)
-        chars += len(item.text)
-        if len(batch) == BATCH or chars >= BATCH_CHARS:
-            yield batch
-            batch, chars = [], 0
-    if batch:
-        yield batch
-
-
-def _store_samples(submission: Submission, places: Places, table: TaskTable) -> PlaceKeys:
-    """Chunks and samples. Each chunk holds the same sample of many tasks, so that the first
-    results say something about all of them."""
-    size = chunks.CHUNK_SAMPLES
-    made = _store_chunks(submission, -(-len(places) // size))
-    keys = PlaceKeys(len(table))
-    order = iter(places)
-    for start in range(0, len(places), BATCH):
-        batch: list[Place] = list(islice(order, BATCH))
-        rows = Sample.objects.bulk_create(
-            Sample(
-                submission=submission,
-                chunk_id=made[(start + offset) // size],
-                task_id=table.primary_keys[place.task],
-                index=place.sample,
-            )
-            for offset, place in enumerate(batch)
-        )
-        for place, row in zip(batch, rows, strict=True):
-            keys.add(place, row.pk)
-    return keys
-
-
-def _store_chunks(submission: Submission, count: int) -> list[int]:
-    made: list[int] = []
-    for start in range(0, count, BATCH):
-        positions = range(start, min(start + BATCH, count))
-        rows = Chunk.objects.bulk_create(
-            Chunk(submission=submission, position=position) for position in positions
-        )
-        made += [row.pk for row in rows]
-    return made

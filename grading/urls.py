@@ -3,12 +3,15 @@
 from django.urls import path
 
 from grading.views import (
+    adding,
+    language_models,
     managing,
     queue,
     regrades,
     samples,
     sandbox,
     submissions,
+    taken,
     tasks,
     tokens,
     triage,
@@ -20,8 +23,8 @@ SAMPLE = "s/<slug:public_id>/<str:task_slug>/<int:index>/"
 
 urlpatterns = [
     path("submit/", uploads.submit, name="submit"),
-    path("submit/<slug:token>/errors.csv", uploads.errors, name="upload-errors"),
-    path("submit/<slug:token>/report.json", uploads.report, name="upload-report"),
+    path("submit/<slug:token>/errors.csv", taken.errors, name="upload-errors"),
+    path("submit/<slug:token>/report.json", taken.report, name="upload-report"),
     path("b/<slug:slug>/prompts.jsonl", uploads.prompts, name="prompts"),
     path("b/<slug:slug>/example.jsonl", uploads.example, name="example"),
     path("b/<slug:slug>/tasks/", tasks.tasks, name="tasks"),
@@ -29,6 +32,7 @@ urlpatterns = [
     path("s/<slug:public_id>/", submissions.submission, name="submission"),
     path("s/<slug:public_id>/progress/", submissions.progress, name="submission-progress"),
     path("s/<slug:public_id>/samples/", submissions.samples, name="submission-samples"),
+    path("s/<slug:public_id>/add/", adding.add, name="submission-add"),
     path("s/<slug:public_id>/cancel/", submissions.cancel, name="submission-cancel"),
     path("s/<slug:public_id>/manage/", managing.manage, name="submission-manage"),
     path("s/<slug:public_id>/visibility/", managing.visibility, name="submission-visibility"),
@@ -38,6 +42,11 @@ urlpatterns = [
     path(f"{SAMPLE}generation.txt", samples.generation, name="sample-generation"),
     path(f"{SAMPLE}program.txt", samples.program, name="sample-program"),
     path(f"{SAMPLE}case.jsonl", samples.case, name="sample-case"),
+    path("m/<str:slug>/manage/", language_models.manage, name="model-manage"),
+    path("m/<str:slug>/aliases/", language_models.add_alias, name="model-alias-add"),
+    path("m/<str:slug>/aliases/remove/", language_models.remove_alias, name="model-alias-remove"),
+    path("m/<str:slug>/merge/", language_models.merge, name="model-merge"),
+    path("m/<str:slug>/unmerge/", language_models.unmerge, name="model-unmerge"),
     path("queue/", queue.page, name="queue"),
     path("queue/control/", queue.control, name="queue-control"),
     path("sandbox/", sandbox.sandbox, name="sandbox"),

@@ -80,6 +80,12 @@ def card(slug: str, viewer: Viewer, public_id: str = "") -> Card:
     )
 
 
+def successor(slug: str, viewer: Viewer) -> LanguageModel | None:
+    """The model that the one with this slug was merged into, if ``viewer`` may see it."""
+    seen = visible_submissions(viewer).order_by().values("language_model")
+    return LanguageModel.objects.filter(merged__slug=slug, pk__in=seen).first()
+
+
 def lowest_first(tasks: Sequence[TaskLine]) -> list[TaskLine]:
     """By fraction, tasks without a graded sample last."""
     return sorted(tasks, key=lambda task: 2.0 if task.fraction is None else task.fraction)

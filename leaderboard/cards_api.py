@@ -12,6 +12,7 @@ from grading.api.links import absolute
 from grading.api.paging import page
 from grading.models import LanguageModel
 from grading.permissions import visible_submissions
+from grading.queries.language_models import names_of
 from leaderboard import cards
 from leaderboard.export import COLUMNS
 from leaderboard.rows import Row, with_integrity
@@ -38,13 +39,18 @@ def models(
 
 @router.get("/{slug}", summary="One model, with the scores of each submission, newest first")
 def model(request: HttpRequest, slug: str) -> dict[str, Any]:
-    """``on_board``: this submission stands for the model on its version's board. Scores 0 to 1."""
-    found = cards.card(slug, viewer_of(request))
+    """``on_board``: this submission stands for the model on its version's board. Scores 0 to 1.
+    ``names``: its others. A merged model's slug gives the one it was merged into.
+    """
+    viewer = viewer_of(request)
+    moved = cards.successor(slug, viewer)
+    found = cards.card(moved.slug if moved else slug, viewer)
     return _model(request, found.model) | {
+        "names": names_of(found.model).all,
         "submissions": [
             _row(row, row.public_id in found.representing)
             for row in with_integrity(list(found.rows))
-        ]
+        ],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grading.templatetags.figures import percent_text
@@ -15,8 +15,11 @@ from leaderboard.words import range_text
 Change = dict[str, Any]
 
 
-def changes(before: Edition | None, after: Edition) -> list[Change]:
+def changes(
+    before: Edition | None, after: Edition, merged: Mapping[str, str] | None = None
+) -> list[Change]:
     """JSON-ready: ``kind``, ``text``, and what the text is of, if a model: ``model``, ``slug``.
+    ``merged``: names of the models that others were merged into, by the others' slugs.
 
     Causes come first (runs, scores, rules), then what they did to the ranks of others.
     """
@@ -25,7 +28,7 @@ def changes(before: Edition | None, after: Edition) -> list[Change]:
         return [_change("first", f"The first snapshot, of {models} model{'s'[: models != 1]}.")]
     old = {entry.row.model_slug: entry for entry in before.entries}
     new = {entry.row.model_slug: entry for entry in after.entries}
-    found = [*_rules(before, after), *_runs(old, new)]
+    found = [*_rules(before, after), *_runs(old, new, merged or {})]
     moved = {change["slug"] for change in found}
     return found + list(_ranks(before, after, moved))
 
@@ -43,9 +46,14 @@ def _said(value: Any) -> str:
     return "the default" if value is None else str(value)
 
 
-def _runs(old: dict[str, Entry], new: dict[str, Entry]) -> Iterator[Change]:
+def _runs(
+    old: dict[str, Entry], new: dict[str, Entry], merged: Mapping[str, str]
+) -> Iterator[Change]:
     for slug in old.keys() - new.keys():
         row = old[slug].row
+        if slug in merged:
+            yield _of(row, "merged", f"was merged into {merged[slug]}: its runs are that one's.")
+            continue
         yield _of(row, "left", f"left: submission {row.public_id} is no longer public.")
     for slug, entry in new.items():
         held = old.get(slug)
@@ -60,6 +68,8 @@ def _runs(old: dict[str, Entry], new: dict[str, Entry]) -> Iterator[Change]:
                 f"is represented by submission {entry.row.public_id}{_at(entry)}, "
                 f"before by {held.row.public_id}{_at(held)}.",
             )
+        elif held.row.sample_count < entry.row.sample_count:
+            yield _of(entry.row, "added", _added(held, entry))
         elif held.digest != entry.digest:
             yield _of(
                 entry.row,
@@ -69,6 +79,15 @@ def _runs(old: dict[str, Entry], new: dict[str, Entry]) -> Iterator[Change]:
             )
         elif held.row.settings != entry.row.settings:
             yield _of(entry.row, "settings", "states other settings.")
+
+
+def _added(held: Entry, entry: Entry) -> str:
+    more = entry.row.sample_count - held.row.sample_count
+    return (
+        f"samples added to submission {entry.row.public_id}: {more:,} more, "
+        f"{entry.row.sample_count:,} in all;{_at(entry) or ' no pass@1'},"
+        f"{_at(held) or ' none'} before."
+    )
 
 
 def _ranks(before: Edition, after: Edition, moved: set[str]) -> Iterator[Change]:

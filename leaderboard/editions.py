@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from django.db.models import Q
 from django.utils import timezone
 
 from grading.engine.passk import TimeoutPolicy
@@ -24,6 +25,7 @@ from leaderboard.rows import (
     Row,
     public_submissions,
     ranked,
+    renamed,
     representing,
     rows_of,
     task_counts,
@@ -84,14 +86,25 @@ class Edition:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def computed(version: BenchmarkVersion) -> Edition:
-    """From the records of the version's finished public submissions."""
-    finished = public_submissions().filter(version=version, state=Submission.State.DONE)
+def computed(version: BenchmarkVersion, last: Edition | None = None) -> Edition:
+    """From the records of the version's finished public submissions.
+
+    A run that samples are being added to stands as it does in ``last``, the edition before.
+    """
+    kept = _kept(version, last) if last else {}
+    standing = Q(state=Submission.State.DONE) | Q(public_id__in=kept)
+    runs = public_submissions().filter(standing, version=version)
     tasks = task_counts([version.pk]).get(version.pk, 0)
-    scores = TaskScore.objects.filter(submission__in=finished.order_by().values("pk"))
-    chosen = with_integrity(representing(rows_of(finished, scores, {version.pk: tasks})))
-    sheets = read_sheets(version.pk, [row.public_id for row in chosen])
-    entries = tuple(_entry(row, sheets[row.public_id], tasks) for row in chosen)
+    scores = TaskScore.objects.filter(submission__in=runs.order_by().values("pk"))
+    found = rows_of(runs, scores, {version.pk: tasks})
+    rows = [kept[row.public_id].row if row.public_id in kept else row for row in found]
+    chosen = representing(rows)
+    fresh = with_integrity([row for row in chosen if row.public_id not in kept])
+    sheets = read_sheets(version.pk, [row.public_id for row in fresh])
+    made = {row.public_id: _entry(row, sheets[row.public_id], tasks) for row in fresh}
+    if last and kept:
+        sheets |= {public_id: last.sheets[public_id] for public_id in kept}
+    entries = tuple(made.get(row.public_id) or kept[row.public_id] for row in chosen)
     rows = ranked([entry.row for entry in entries])
     return Edition(
         tasks=tasks,
@@ -100,6 +113,17 @@ def computed(version: BenchmarkVersion) -> Edition:
         read_tests=lambda score: tested(ranked(_by(rows, score)), sheets, score),
         read_sheets=lambda: sheets,
     )
+
+
+def _kept(version: BenchmarkVersion, last: Edition) -> dict[str, Entry]:
+    """By public id, entries of ``last`` whose runs are graded on since; with today's names."""
+    again = public_submissions().filter(version=version, additions__reopened=True).distinct()
+    held = {entry.row.public_id: entry for entry in last.entries}
+    return {
+        one.public_id: replace(held[one.public_id], row=renamed(held[one.public_id].row, one))
+        for one in again.filter(state=Submission.State.GRADING)
+        if one.public_id in held
+    }
 
 
 def _entry(row: Row, sheet: Sheet, tasks: int) -> Entry:

@@ -6,11 +6,12 @@ import json
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from grading.files import attachment
 from grading.permissions import shown_submission_or_404, version_or_404
-from leaderboard import queries
+from leaderboard import cards, queries
 from leaderboard.badge import badge
 from leaderboard.peer_files import evalplus_document, human_eval_lines
 
@@ -41,4 +42,6 @@ def model_badge(request: HttpRequest, slug: str, model: str) -> HttpResponse:
     for row in (*shown.ranked, *shown.unranked):
         if row.model_slug == model:
             return HttpResponse(badge(row), content_type="image/svg+xml")
+    if moved := cards.successor(model, request.user):
+        return redirect("badge", slug, moved.slug, permanent=True)
     raise Http404("no such model on this board")

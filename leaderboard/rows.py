@@ -157,6 +157,19 @@ def row_of(submission: Submission, result: Figures) -> Row:
     )
 
 
+def renamed(row: Row, submission: Submission) -> Row:
+    """The row of a run as it was, under what its language model is called now."""
+    model = submission.language_model
+    return replace(
+        row,
+        model=model.name,
+        model_slug=model.slug,
+        organisation=model.organisation,
+        synthetic=model.synthetic,
+        settings=submission.settings,
+    )
+
+
 def groups(scores: QuerySet[TaskScore]) -> dict[int, list[Group]]:
     """Task scores by submission id, summed up in the database."""
     counted = scores.values("submission_id", "n", "c", "timeout").annotate(

@@ -14,7 +14,7 @@ from django.core.cache import cache
 from django.db import IntegrityError, transaction
 from django.db.models import Max, OuterRef, Subquery
 
-from grading.models import BenchmarkVersion, Submission
+from grading.models import BenchmarkVersion, LanguageModel, Submission
 from leaderboard.changes import changes
 from leaderboard.editions import Edition, Entry, computed, policies_of
 from leaderboard.figures import KS
@@ -50,7 +50,8 @@ def take_due() -> str:
 def take(version: BenchmarkVersion) -> Snapshot | None:
     """Store the board as it is now; None where the newest snapshot already holds it."""
     last = _last(version)
-    edition = computed(version)
+    before = load([last], as_stored=True)[0] if last else None
+    edition = computed(version, before)
     digest = edition.digest()
     if (last.digest == digest) if last else not edition.entries:
         return None
@@ -59,7 +60,7 @@ def take(version: BenchmarkVersion) -> Snapshot | None:
         number=last.number + 1 if last else 1,
         digest=digest,
         policies=dict(edition.policies),
-        changes=changes(load([last], as_stored=True)[0] if last else None, edition),
+        changes=changes(before, edition, _merged(before) if before else None),
         tasks=edition.tasks,
     )
     try:
@@ -68,6 +69,13 @@ def take(version: BenchmarkVersion) -> Snapshot | None:
         # Another process was faster; what it may have missed the next round finds.
         return None
     return snapshot
+
+
+def _merged(before: Edition) -> dict[str, str]:
+    """By slug, of the models of an edition: what they were merged into since."""
+    slugs = [entry.row.model_slug for entry in before.entries]
+    found = LanguageModel.objects.filter(slug__in=slugs, merged_into__isnull=False)
+    return dict(found.values_list("slug", "merged_into__name"))
 
 
 def current(version: BenchmarkVersion, number: int | None = None) -> Edition:

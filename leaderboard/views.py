@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -16,6 +16,7 @@ from grading.engine.outcome import GRADER_VERSION, Outcome
 from grading.files import NAMES, respond
 from grading.models import BenchmarkVersion, ChangeLogEntry
 from grading.permissions import version_or_404, visible_versions
+from grading.queries.language_models import names_of
 from leaderboard import cards, curves, habits, overview, queries, tags
 from leaderboard.charts import axis_for
 from leaderboard.conditions import LABELS
@@ -155,8 +156,19 @@ def _choices(request: HttpRequest, snapshot: int | None) -> queries.Choices:
 
 @require_safe
 def model(request: HttpRequest, slug: str) -> HttpResponse:
-    """``?run=`` picks the submission looked at closer; ``?format=`` gives the figures as a file."""
-    shown = cards.card(slug, request.user, request.GET.get("run", ""))
+    """``?run=`` picks the submission looked at closer; ``?format=`` gives the figures as a file.
+
+    A merged model's address leads to the one it was merged into.
+    """
+    try:
+        shown = cards.card(slug, request.user, request.GET.get("run", ""))
+    except Http404:
+        moved = cards.successor(slug, request.user)
+        if moved is None:
+            raise
+        query = request.META.get("QUERY_STRING", "")
+        address = reverse("model", args=[moved.slug])
+        return HttpResponsePermanentRedirect(f"{address}?{query}" if query else address)
     if "format" in request.GET:
         return respond(request.GET["format"], f"model-{shown.shown.public_id}", model_files(shown))
     lowest_first = request.GET.get("sort") == "fraction"
@@ -178,6 +190,7 @@ def model(request: HttpRequest, slug: str) -> HttpResponse:
             "least_tasks": LEAST_TASKS,
             **_history(shown),
             "card": shown,
+            "names": names_of(shown.model).all,
             "page_obj": page,
             "lowest_first": lowest_first,
             "samples_url": reverse("submission-samples", args=[shown.shown.public_id]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Literal, cast
 
@@ -12,15 +12,16 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.http import HttpRequest
 from ninja import Schema
 
-from grading import grader, quotas, uploads
+from grading import additions, grader, language_models, quotas, uploads
 from grading.api import once
+from grading.api.auth import viewer_of
 from grading.api.errors import Problem
 from grading.intake.fields import Choices
 from grading.models import BenchmarkVersion, Submission
 from grading.permissions import version_or_404
 from grading.uploads import Accepted
 
-__all__ = ["BODY", "Accepted", "Options", "receive"]
+__all__ = ["BODY", "Accepted", "Options", "ReadingOptions", "receive", "receive_more"]
 
 # Beyond this a body waits on disk.
 MEMORY_BYTES = 1024**2
@@ -41,15 +42,12 @@ BODY = {
 }
 
 
-class Options(Schema):
-    """``settings`` is a JSON object, such as {"temperature": 0.2}. ``text_field``, ``reading`` and
-    ``match`` say how to read the file where it is not what it is detected as.
+class ReadingOptions(Schema):
+    """``text_field``, ``reading`` and ``match`` say how to read the file where it is not what it
+    is detected as.
     """
 
-    version: str = ""
     file_name: str = "upload.jsonl"
-    visibility: Literal["public", "unlisted", "private"] = "public"
-    settings: str = "{}"
     good_lines_only: bool = False
     dry_run: bool = False
     text_field: str = ""
@@ -58,6 +56,14 @@ class Options(Schema):
 
     def choices(self) -> Choices:
         return Choices(self.text_field, self.reading, self.match)
+
+
+class Options(ReadingOptions):
+    """``settings`` is a JSON object, such as {"temperature": 0.2}."""
+
+    version: str = ""
+    visibility: Literal["public", "unlisted", "private"] = "public"
+    settings: str = "{}"
 
 
 def receive(
@@ -72,8 +78,41 @@ def receive(
         if options.dry_run:
             choices = options.choices()
             report = uploads.check(stream, options.file_name, version, choices)
-            return report.as_dict() | quotas.told(cast(User, request.user), report.samples)
+            return (
+                report.as_dict()
+                | quotas.told(cast(User, request.user), report.samples)
+                | _meant(request, model)
+            )
         return _accepted(request, stream, version, model, settings, options)
+
+
+def _meant(request: HttpRequest, name: str) -> dict[str, Any]:
+    """The model that a name means, or one that it may have been meant for."""
+    found = language_models.named(name)
+    similar = language_models.similar(name, viewer_of(request))
+    return {"model": found.name if found else name, "similar_model": similar}
+
+
+def receive_more(
+    request: HttpRequest, submission: Submission, options: ReadingOptions
+) -> Accepted | dict[str, Any]:
+    """Add the file's samples, or give the report of a dry run. Raises `Problem`."""
+    if refusal := grader.refusal():
+        raise Problem(503, "no uploads", refusal)
+    if why := additions.refusal(submission):
+        raise Problem(409, "nothing can be added", why, state=submission.state)
+    name, choices = options.file_name, options.choices()
+    with _file(request) as stream:
+        if options.dry_run:
+            report, after = additions.check(stream, name, submission, choices)
+            quota = quotas.told(cast(User, request.user), report.samples)
+            return additions.as_dict(report, after) | quota
+        user = cast(User, request.user)
+
+        def add() -> Accepted:
+            return additions.add(submission, stream, name, user, options.good_lines_only, choices)
+
+        return _once(request, stream, add)
 
 
 def _accepted(
@@ -84,27 +123,37 @@ def _accepted(
     settings: dict[str, Any],
     options: Options,
 ) -> Accepted:
+    def accept() -> Accepted:
+        return uploads.accept_once(
+            stream,
+            options.file_name,
+            version,
+            model,
+            cast(AbstractBaseUser, request.user),
+            settings,
+            options.visibility,
+            options.good_lines_only,
+            options.choices(),
+        )
+
+    return _once(request, stream, accept)
+
+
+def _once(request: HttpRequest, stream: BinaryIO, take: Callable[[], Accepted]) -> Accepted:
+    """Take the file, unless the request's key says that it was taken. Raises `Problem`."""
     user = cast(AbstractBaseUser, request.user)
     key = once.key_of(request)
     seen = once.fingerprint(request, stream) if key else ""
     if key and (earlier := once.earlier(user, key, seen)):
         return Accepted(cast(Submission, earlier), created=False)
     try:
-        accepted = uploads.accept_once(
-            stream,
-            options.file_name,
-            version,
-            model,
-            user,
-            settings,
-            options.visibility,
-            options.good_lines_only,
-            options.choices(),
-        )
+        accepted = take()
     except uploads.UploadRejected as rejected:
         status = 413 if rejected.report.too_large else 422
         report = rejected.report.as_dict()
         raise Problem(status, "file refused", str(rejected), report=report) from None
+    except additions.Refused as refused:
+        raise Problem(409, "nothing can be added", str(refused)) from None
     except quotas.QuotaExceeded as refusal:
         raise Problem(
             429, "quota used up", str(refusal), retry_after_s=refusal.retry_after_s

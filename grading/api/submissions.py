@@ -25,8 +25,11 @@ from grading.api.links import absolute
 from grading.api.paging import page
 from grading.models import Sample, Submission
 from grading.permissions import (
+    Action,
     Viewer,
+    may,
     may_cancel,
+    roles_for,
     sees_generations,
     sees_targets,
     submission_or_404,
@@ -53,7 +56,31 @@ def send(
 
     202 with where to look, 200 where it was here already, 422 with a report by line.
     """
-    accepted = receiving.receive(request, benchmark, model, options)
+    return _answer(request, receiving.receive(request, benchmark, model, options))
+
+
+@router.post(
+    "/{public_id}/samples",
+    summary="Add the samples of a further file",
+    openapi_extra=receiving.BODY,
+    auth=Caller("submit"),
+)
+def add(
+    request: HttpRequest, public_id: str, options: Query[receiving.ReadingOptions]
+) -> HttpResponse:
+    """To a submission of one's own: the same version, model and settings. They get the next
+    indexes of their tasks, and only they are graded.
+
+    202 with where to look, 200 where the file is in it already, 409 where nothing can be added.
+    """
+    found = submission_or_404(request.user, public_id)
+    if not may(request.user, Action.ADD_SAMPLES, found):
+        raise Problem(403, "not allowed", f"For the {roles_for(Action.ADD_SAMPLES)} only.")
+    return _answer(request, receiving.receive_more(request, found, options))
+
+
+def _answer(request: HttpRequest, accepted: receiving.Accepted | dict[str, Any]) -> HttpResponse:
+    """What became of a file: the state of its submission, or the report of a dry run."""
     if not isinstance(accepted, receiving.Accepted):
         return JsonResponse(accepted)
     submission = accepted.submission

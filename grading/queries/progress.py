@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from grading import chunks, queue_control
@@ -80,7 +81,7 @@ class Progress:
 def progress(submission: Submission) -> Progress:
     """Eight or nine queries, whatever the size of the submission."""
     states = sample_states(submission)
-    rates = rates_of(Attempt.objects.filter(sample__submission=submission))
+    rates = rates_of(_attempts(submission))
     stopped = queue_control.stopped()
     left = states["queued"]
     ahead = _ahead(submission)
@@ -105,6 +106,12 @@ def progress(submission: Submission) -> Progress:
     )
 
 
+def _attempts(submission: Submission) -> QuerySet[Attempt]:
+    """Those of its newest samples' time: older ones say nothing of how fast they go."""
+    attempts = Attempt.objects.filter(sample__submission=submission)
+    return attempts.filter(created_at__gte=submission.added_at) if submission.added_at else attempts
+
+
 def rates_of(attempts: QuerySet[Attempt]) -> list[float]:
     """Verdicts per second over the last few and the last many attempts, as far as known."""
     newest = attempts.order_by("-pk").values_list("created_at", flat=True)
@@ -118,7 +125,7 @@ def eta(left: int, rates: Sequence[float]) -> tuple[float, float] | None:
 
 
 def _silent(submission: Submission) -> bool:
-    last = submission.heartbeat_at or submission.created_at
+    last = submission.heartbeat_at or submission.queued_at
     return timezone.now() - last > SILENT_AFTER
 
 
@@ -141,8 +148,9 @@ def _ahead(submission: Submission) -> tuple[int, int]:
     queued = Sample.objects.filter(
         state=Sample.State.QUEUED,
         submission__state=Submission.State.GRADING,
-        submission__created_at__lt=submission.created_at,
     )
+    came = Coalesce("submission__added_at", "submission__created_at")
+    queued = queued.annotate(came=came).filter(came__lt=submission.queued_at)
     found = queued.aggregate(submissions=Count("submission", distinct=True), samples=Count("pk"))
     return found["submissions"], found["samples"]
 

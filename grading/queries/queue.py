@@ -8,6 +8,7 @@ from typing import Any
 
 import redis
 from django.db.models import Count, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from evalsite import broker, queueing
@@ -97,7 +98,8 @@ def holding() -> int:
 
 def _waiting(viewer: Viewer, held: list[Any]) -> list[Waiting]:
     """At most `SHOWN` submissions; three queries."""
-    grading = Submission.objects.filter(state=Submission.State.GRADING).order_by("created_at")
+    grading = Submission.objects.filter(state=Submission.State.GRADING)
+    grading = grading.order_by(Coalesce("added_at", "created_at"))
     rows = list(grading.select_related("language_model", "version__benchmark")[:SHOWN])
     keys = [row.pk for row in rows]
     seen = set(visible_submissions(viewer).filter(pk__in=keys).values_list("pk", flat=True))

@@ -13,7 +13,7 @@ from django.db.models.functions import Substr
 
 from grading.engine.outcome import Outcome
 from grading.engine.passk import mean_fraction, mean_pass_at_k
-from grading.models import Sample, Submission, TaskScore
+from grading.models import Addition, Sample, Submission, TaskScore
 from grading.queries import peers
 from grading.queries.paging import page_of
 
@@ -142,6 +142,11 @@ def sample_states(submission: Submission) -> dict[str, int]:
         failed=Count("pk", filter=Q(state=state.PLATFORM_FAILED)),
         faulted=Count("pk", filter=Q(state=state.QUEUED) & ~Q(platform_failure="")),
     )
+
+
+def additions(submission: Submission) -> list[Addition]:
+    """Files added to it later, with who added them; at most one query."""
+    return list(submission.additions.select_related("by")) if submission.added_at else []
 
 
 def outcome_counts(scores: QuerySet[TaskScore]) -> dict[str, int]:

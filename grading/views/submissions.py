@@ -27,8 +27,11 @@ def submission(request: HttpRequest, public_id: str) -> HttpResponse:
 
 
 def _live(request: HttpRequest, found: Submission) -> HttpResponse:
+    added = queries.additions(found)
     context = {
         "submission": found,
+        "additions": added,
+        "reopened": any(one.reopened for one in added),
         "progress": progress_queries.progress(found),
         "may_cancel": may_cancel(request.user, found),
         "refresh": _refresh(request.GET.get("refresh", "")),
@@ -49,6 +52,7 @@ def _finished(request: HttpRequest, found: Submission) -> HttpResponse:
     context = {
         "submission": found,
         "result": result,
+        "additions": queries.additions(found),
         "agreement": peers.agreement(found),
         "page_obj": page,
         "sort": request.GET.get("sort", "") or "fraction",

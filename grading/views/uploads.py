@@ -1,50 +1,40 @@
-"""The upload page, its report to download, and the files to start from."""
+"""The upload page, and the files to start from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from urllib.parse import urlencode
+from dataclasses import dataclass
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    JsonResponse,
-    StreamingHttpResponse,
-)
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 
-from grading import benchmarks, grader, queue_control, quotas, uploads
+from grading import benchmarks, grader, language_models, queue_control, quotas, uploads
 from grading.forms import SubmissionForm, newest_versions
-from grading.intake import caps, staging
 from grading.intake.benchmark_guess import guess
-from grading.intake.downloads import errors_csv
-from grading.intake.report import UploadReport, problems
+from grading.intake.report import UploadReport
 from grading.intake.staging import Staged
-from grading.intake.task_table import TaskTable
-from grading.models import LanguageModel, Submission
+from grading.models import Submission
 from grading.permissions import version_or_404
+from grading.views import taken
 
 MODEL_NAMES_OFFERED = 500
-REFUSED = 422
-TOO_LARGE = 413
-TOO_OFTEN = 429
-CLOSED = 503
-NO_FILE = "Choose a file."
 NO_BENCHMARK = "No benchmark has the tasks that this file names: choose one."
-FILE_GONE = "The file is no longer kept: choose it again."
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What stands under the form: the report on a file, and an earlier submission of it."""
+    """What stands under the form: the report on a file, and an earlier submission of it.
+
+    ``model`` is what the typed name means where that is called otherwise, ``similar`` one that
+    differs from it in case and space only.
+    """
 
     report: UploadReport
     earlier: Submission | None = None
+    model: str = ""
+    similar: str = ""
 
 
 @login_required
@@ -56,34 +46,18 @@ def submit(request: HttpRequest) -> HttpResponse:
     for the next request.
     """
     if refusal := grader.refusal():
-        return render(request, "grading/no_uploads.html", {"refusal": refusal}, status=CLOSED)
+        return render(request, "grading/no_uploads.html", {"refusal": refusal}, status=taken.CLOSED)
     if request.method != "POST":
         initial = {"benchmark": request.GET.get("benchmark")}
         return _page(request, SubmissionForm(request.user, initial=initial))
     form = SubmissionForm(request.user, request.POST, request.FILES)
-    staged = _staged(request, form)
+    staged = taken.file_of(request, form)
     if not form.is_valid() or staged is None or not _has_benchmark(request, form, staged):
-        return _page(request, form, staged, status=REFUSED)
+        return _page(request, form, staged, status=taken.REFUSED)
     good_lines_only = bool(request.POST.get("good_lines_only"))
     if good_lines_only or request.POST.get("do") == "queue":
         return _queue(request, form, staged, good_lines_only)
     return _report(request, form, staged)
-
-
-def _staged(request: HttpRequest, form: SubmissionForm) -> Staged | None:
-    """The file sent with this request, or the one kept from an earlier one; else a field error."""
-    assert request.user.pk is not None
-    token = request.POST.get("staged", "")
-    kept = staging.staged(token, request.user.pk) if token else None
-    sent = request.FILES.get("file")
-    if sent is not None:
-        if kept:
-            kept.discard()
-        name = "".join(char if char.isprintable() else "?" for char in sent.name or "")
-        return staging.stage(sent.file, name, request.user.pk)  # type: ignore[arg-type]
-    if kept is None:
-        form.add_error("file", FILE_GONE if token else NO_FILE)
-    return kept
 
 
 def _has_benchmark(request: HttpRequest, form: SubmissionForm, staged: Staged) -> bool:
@@ -105,7 +79,14 @@ def _report(request: HttpRequest, form: SubmissionForm, staged: Staged) -> HttpR
     with staged.open() as stream:
         report = uploads.check(stream, staged.file_name, data["benchmark"], form.choices())
     earlier = uploads.earlier(report, data["benchmark"], data["model"], request.user)
-    return _page(request, form, staged, Shown(report, earlier), _status(report))
+    meant = language_models.named(data["model"])
+    shown = Shown(
+        report,
+        earlier,
+        meant.name if meant and meant.name != data["model"].strip() else "",
+        language_models.similar(data["model"], request.user),
+    )
+    return _page(request, form, staged, shown, taken.status_of(report))
 
 
 def _queue(
@@ -127,10 +108,11 @@ def _queue(
                 form.choices(),
             )
     except uploads.UploadRejected as rejected:
-        return _page(request, form, staged, Shown(rejected.report), _status(rejected.report))
+        status = taken.status_of(rejected.report)
+        return _page(request, form, staged, Shown(rejected.report), status)
     except quotas.QuotaExceeded as refusal:
         form.add_error(None, str(refusal))
-        response = _page(request, form, staged, status=TOO_OFTEN)
+        response = _page(request, form, staged, status=taken.TOO_OFTEN)
         response["Retry-After"] = str(refusal.retry_after_s)
         return response
     staged.discard()
@@ -141,12 +123,6 @@ def _queue(
             "this is its submission. Grading again gives the same verdicts.",
         )
     return redirect("submission", accepted.submission.public_id)
-
-
-def _status(report: UploadReport) -> int:
-    if report.ok:
-        return 200
-    return TOO_LARGE if report.too_large else REFUSED
 
 
 def _page(
@@ -160,20 +136,21 @@ def _page(
         form.offer_fields(shown.report.detected.offered_fields)
     assert request.user.is_authenticated
     quota = quotas.standing(request.user)
-    names = LanguageModel.objects.values_list("name", flat=True)[:MODEL_NAMES_OFFERED]
+    names = language_models.offered(request.user)[:MODEL_NAMES_OFFERED]
     context = {
         "form": form,
         "staged": staged,
         "report": shown and shown.report,
         "earlier": shown and shown.earlier,
+        "meant": shown and shown.model,
+        "similar": shown and shown.similar,
         "version": form.cleaned_data["benchmark"] if shown else None,
-        "query": _query(form) if shown else "",
+        "query": taken.query_of(form, benchmark=form.cleaned_data["benchmark"].pk) if shown else "",
         "model_names": names,
         "quota": quota,
         "over_quota": _over(quota, shown) if shown else None,
         "stopped": queue_control.stopped(),
-        "max_bytes": caps.MAX_FILE_BYTES,
-        "kept_hours": staging.KEPT_FOR.total_seconds() / 3600,
+        **taken.LIMITS,
     }
     return render(request, "grading/submit.html", context, status=status)
 
@@ -181,55 +158,6 @@ def _page(
 def _over(quota: quotas.Standing | None, shown: Shown) -> quotas.QuotaExceeded | None:
     """Why the file cannot be queued now; one that is here already takes nothing."""
     return quota.refusal(shown.report.samples) if quota and not shown.earlier else None
-
-
-def _query(form: SubmissionForm) -> str:
-    """How the file was read, for the links to its report."""
-    choices = asdict(form.choices()) | {"benchmark": form.cleaned_data["benchmark"].pk}
-    return urlencode({name: value for name, value in choices.items() if value})
-
-
-@login_required
-def errors(request: HttpRequest, token: str) -> HttpResponseBase:
-    """All problems of a staged file as CSV."""
-    staged, form = _kept_or_404(request, token)
-    stream = staged.open()
-    table = TaskTable.of(form.cleaned_data["benchmark"])
-    answer = StreamingHttpResponse(
-        errors_csv(problems(stream, table, form.choices())),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": 'attachment; filename="errors.csv"'},
-    )
-    answer._resource_closers.append(stream.close)  # type: ignore[attr-defined]
-    return answer
-
-
-@login_required
-def report(request: HttpRequest, token: str) -> HttpResponse:
-    """The report on a staged file as JSON."""
-    assert request.user.is_authenticated
-    staged, form = _kept_or_404(request, token)
-    with staged.open() as stream:
-        found = uploads.check(
-            stream, staged.file_name, form.cleaned_data["benchmark"], form.choices()
-        )
-    return JsonResponse(
-        found.as_dict() | quotas.told(request.user, found.samples),
-        json_dumps_params={"indent": 1},
-        headers={"Content-Disposition": 'attachment; filename="report.json"'},
-    )
-
-
-def _kept_or_404(request: HttpRequest, token: str) -> tuple[Staged, SubmissionForm]:
-    """A file of this user, and how the query string says to read it."""
-    assert request.user.pk is not None
-    staged = staging.staged(token, request.user.pk)
-    form = SubmissionForm(request.user, request.GET)
-    form.is_valid()  # fields that only queueing needs may be missing
-    read_by = {"benchmark", "text_field", "reading", "match"}
-    if staged is None or read_by & form.errors.keys() or not form.cleaned_data["benchmark"]:
-        raise Http404
-    return staged, form
 
 
 def prompts(request: HttpRequest, slug: str) -> HttpResponseBase:

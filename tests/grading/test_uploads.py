@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from evalsite import queueing
-from grading import benchmarks, chunks, uploads
+from grading import benchmarks, chunks, language_models, uploads
 from grading.engine.records import TaskRecord
 from grading.models import (
     BenchmarkVersion,
@@ -243,11 +243,11 @@ def test_a_failure_while_storing_stores_nothing(
 
 def test_names_of_models_become_unique_slugs() -> None:
     names = ["Kea 1B", "Kea: 1B", "猫", "犬", "--"]
-    slugs = [uploads.language_model(name).slug for name in names]
+    slugs = [language_models.named_or_new(name).slug for name in names]
     assert slugs[:2] == ["kea-1b", "kea-1b-2"]
     assert len(set(slugs)) == 5
     assert all(slug.startswith("model-") for slug in slugs[2:])
-    assert uploads.language_model(" Kea 1B ").slug == "kea-1b"
+    assert language_models.named_or_new(" Kea 1B ").slug == "kea-1b"
 
 
 def test_only_the_first_problems_are_kept(version: BenchmarkVersion) -> None:

@@ -92,6 +92,11 @@ def submission(
     return made
 
 
+def score(of: Submission, task: Task | None, result: tuple[int, int]) -> TaskScore:
+    """A further task's score."""
+    return TaskScore.objects.create(submission=of, task=task, **_score(result))
+
+
 def solving(solved: int, of: int, first: int = 0) -> list[tuple[int, int]]:
     """One sample per task, passing on ``solved`` of them in a row."""
     return [(1, int(first <= i < first + solved)) for i in range(of)]

@@ -6,8 +6,17 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from grading.models import Benchmark, BenchmarkVersion, LanguageModel, Submission, TaskScore
+from grading import model_merges
+from grading.models import (
+    Addition,
+    Benchmark,
+    BenchmarkVersion,
+    LanguageModel,
+    Submission,
+    TaskScore,
+)
 from leaderboard import snapshots
 from leaderboard.editions import computed
 from leaderboard.models import ScoreSheet, Snapshot
@@ -103,6 +112,78 @@ def test_changes_say_what_moved_the_board(version):
     assert "at pass@1 80.0 %, at pass@1 100.0 % before." in said
 
 
+def reopen(model, more):
+    """A finished run to which ``more`` samples were added that are not graded yet."""
+    run = Submission.objects.get(language_model__name=model)
+    Addition.objects.create(submission=run, sample_count=more, reopened=True, by=run.uploader)
+    run.state, run.finished_at, run.sample_count = "grading", None, run.sample_count + more
+    run.save()
+    return run
+
+
+def finish(run, **scores):
+    TaskScore.objects.filter(submission=run).update(**scores)
+    Submission.objects.filter(pk=run.pk).update(state="done", finished_at=timezone.now())
+
+
+def test_a_run_stands_as_it_was_while_samples_are_added(version):
+    snapshots.take_due()
+    before = shown(version)
+    run = reopen("Petrel", 30)
+    TaskScore.objects.filter(submission=run, task__position=0).update(n=2, c=2)
+    assert snapshots.take_due() == ""
+    assert shown(version) == before
+    builders.submission(version, "Gannet", builders.solving(28, 30))
+    LanguageModel.objects.filter(name="Petrel").update(organisation="Moor")
+    (said, *_) = causes(snapshots.take(version))
+    assert said.startswith("Gannet entered"), "the others go on"
+    rows = {row.model: row for row in board(version).ranked}
+    assert (rows["Petrel"].rank, rows["Petrel"].sample_count) == (3, 30)
+    assert (rows["Petrel"].state, rows["Petrel"].organisation) == ("done", "Moor")
+    assert rows["Petrel"].standing is not None
+    assert not any("Petrel left" in cause for cause in causes(Snapshot.objects.latest("number")))
+
+
+def test_added_samples_are_on_the_board_once_they_are_graded(version):
+    snapshots.take(version)
+    run = reopen("Petrel", 30)
+    finish(run, n=2, c=2, assertion_fail=0)
+    taken = snapshots.take(version)
+    assert causes(taken)[0] == (
+        f"Petrel samples added to submission {run.public_id}: 30 more, 60 in all; "
+        "at pass@1 100.0 %, at pass@1 83.3 % before."
+    )
+    (petrel,) = (row for row in board(version).ranked if row.model == "Petrel")
+    assert (petrel.figures.n_min, petrel.value, petrel.rank) == (2, 1.0, 1)
+    (petrel,) = (row for row in board(version, snapshot=1).ranked if row.model == "Petrel")
+    assert petrel.figures.n_min == 1
+
+
+def test_the_missing_task_comes_later_and_the_run_is_ranked(version):
+    snapshots.take(version)
+    assert "Tern" in {row.model for row in board(version).unranked}
+    run = reopen("Tern", 1)
+    builders.score(run, version.tasks.last(), (1, 1))
+    finish(run)
+    assert "Tern samples added" in causes(snapshots.take(version))[0]
+    assert "Tern" in {row.model for row in board(version).ranked}
+
+
+def test_a_run_that_was_never_finished_is_provisional_though_samples_were_added(version):
+    snapshots.take(version)
+    run = builders.submission(version, "Gannet", [(1, 1)], state="grading", sample_count=30)
+    Addition.objects.create(submission=run, sample_count=10, by=run.uploader)
+    assert snapshots.take(version) is None
+    assert "Gannet" in {row.model for row in board(version).unranked}
+
+
+def test_a_withdrawn_run_does_not_stand_on(version):
+    snapshots.take(version)
+    run = reopen("Petrel", 30)
+    Submission.objects.filter(pk=run.pk).update(visibility="unlisted")
+    assert "Petrel left" in causes(snapshots.take(version))[0]
+
+
 def test_a_range_that_moves_by_another_s_run_is_told(version):
     snapshots.take(version)
     builders.submission(version, "Gannet", builders.solving(30, 30))
@@ -140,10 +221,10 @@ def test_two_processes_at_once_store_one(version, monkeypatch):
     snapshots.take(version)
     builders.submission(version, "Gannet", builders.solving(28, 30))
 
-    def slow(of):
+    def slow(of, last):
         """The edition of a process that another one overtakes."""
         monkeypatch.undo()
-        edition = computed(of)
+        edition = computed(of, last)
         assert snapshots.take(of).number == 2
         return edition
 
@@ -156,3 +237,36 @@ def test_two_processes_at_once_store_one(version, monkeypatch):
 def test_the_sweep_takes_snapshots(version, broker_url, capsys):
     call_command("sweep", "--once")
     assert "stored Tidepool version 1 snapshot 1" in capsys.readouterr().out
+
+
+def test_a_merged_model_is_one_row_with_the_newest_complete_run(version):
+    newer = builders.submission(version, "Heron v2", builders.solving(20, 30), age_h=0.5)
+    snapshots.take(version)
+    heron, other = (LanguageModel.objects.get(name=name) for name in ("Heron", "Heron v2"))
+    model_merges.merge(other, heron, builders.user(), "the same weights")
+    said = causes(snapshots.take(version))
+    assert "Heron v2 was merged into Heron: its runs are that one's." in said
+    assert any(f"Heron is represented by submission {newer.public_id}" in one for one in said)
+    (row,) = (row for row in board(version).ranked if row.model.startswith("Heron"))
+    assert (row.model, row.public_id) == ("Heron", newer.public_id)
+    assert {"Heron", "Heron v2"} <= {row.model for row in board(version, snapshot=1).ranked}
+    model_merges.undo(other, builders.user())
+    assert any("Heron v2 entered" in one for one in causes(snapshots.take(version)))
+
+
+def test_a_run_that_samples_are_added_to_moves_with_its_model(version):
+    snapshots.take(version)
+    reopen("Petrel", 30)
+    petrel, skua = (LanguageModel.objects.get(name=name) for name in ("Petrel", "Skua"))
+    model_merges.merge(skua, petrel, builders.user(), "the same weights")
+    snapshots.take(version)
+    assert [row.model for row in board(version).ranked] == ["Heron", "Petrel"]
+
+
+def test_the_badge_of_a_merged_model_leads_on(version, client):
+    snapshots.take(version)
+    skua, petrel = (LanguageModel.objects.get(name=name) for name in ("Skua", "Petrel"))
+    model_merges.merge(skua, petrel, builders.user(), "the same weights")
+    snapshots.take(version)
+    moved = client.get("/b/tidepool/badge/skua.svg")
+    assert (moved.status_code, moved.headers["Location"]) == (301, "/b/tidepool/badge/petrel.svg")
