@@ -97,6 +97,33 @@ def test_it_sends_waits_judges_and_reads(run: Run, file: str) -> None:
     assert "Grading has ended" in ended.stderr
 
 
+def test_it_adds_samples_to_a_submission(run: Run, file: str, tmp_path: Path) -> None:
+    first = json.loads(run("submit", file, "-b", "add", "-m", "Heron", "--wait").stdout)
+    more = upload(tmp_path / "more.jsonl", [{"task_id": "add/2", "generation": RIGHT.format(2)}])
+    dry = run("submit", more, "--add-to", first["id"], "--dry-run")
+    assert (dry.returncode, json.loads(dry.stdout)["after"]["samples"]) == (0, 3)
+    added = run("submit", more, "--add-to", first["id"], "--wait", "--fail-under", "0.7")
+    assert added.returncode == 0, added.stderr
+    answer = json.loads(added.stdout)
+    assert (answer["id"], answer["samples"], answer["done"]) == (first["id"], 3, 3)
+    assert answer["pass_at_k"] == {"1": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--add-to", "none"], "Not Found"),
+        (["--add-to", "x", "--model", "Heron"], "--add-to keeps benchmark"),
+        (["--model", "Heron"], "name --benchmark and --model, or a submission by --add-to"),
+    ],
+)
+def test_where_a_file_goes_is_one_of_two(
+    run: Run, file: str, options: list[str], reason: str
+) -> None:
+    told = run("submit", file, *options)
+    assert (told.returncode, reason in told.stderr) == (2, True), told.stderr
+
+
 def test_a_dry_run_checks_and_stores_nothing(run: Run, file: str) -> None:
     done = run("submit", file, *SUBMIT[:-1], "Nobody", "--dry-run")
     assert done.returncode == 0, done.stderr
