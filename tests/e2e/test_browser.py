@@ -110,6 +110,8 @@ class Site:
             "/people/": 200,
             f"/people/{self.done.uploader_id}/": 200,
             f"/s/{self.done.public_id}/manage/": 200,
+            f"/s/{self.done.public_id}/add/": 200,
+            "/m/quillfish-8b/manage/": 200,
             f"/s/{self.done.public_id}/Tidepool-2/0/": 200,
             "/admin/": 200,
             "/admin/grading/benchmark/import/": 200,
