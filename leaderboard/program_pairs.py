@@ -40,8 +40,8 @@ class Split:
 class ProgramPair:
     """``rule`` says which samples these are. ``hidden``: the sides whose programs are not shown.
 
-    ``diff`` is None where a program is hidden. ``splits``: the first few, none where the targets
-    are not for this viewer.
+    ``diff`` is None where a program is hidden. ``splits``: the first few targets that both were
+    asked and one holds; none where the targets are not for this viewer.
     """
 
     pair: TaskPair
@@ -129,12 +129,10 @@ def _splits(
     task = Task.objects.get(version=found.version.pk, slug=pair.a.slug)
     lines = zip(*(target_lines(task, text) for text in texts), strict=True)
     found_ = [
-        Split(mine, "A", _why(other)) if mine.true else Split(mine, "B", _why(mine))
+        Split(mine, "A", other.detail or "false")
+        if mine.true
+        else Split(mine, "B", mine.detail or "false")
         for mine, other in lines
-        if bool(mine.true) != bool(other.true)
+        if None not in (mine.true, other.true) and mine.true != other.true
     ]
     return tuple(found_[:MOST_TARGETS])
-
-
-def _why(line: TargetLine) -> str:
-    return line.detail or ("not reached" if line.true is None else "false")

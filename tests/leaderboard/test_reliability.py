@@ -94,7 +94,7 @@ def text_of(client, path: str) -> str:
 def test_the_model_page_says_what_to_expect(client, submission):
     said = text_of(client, reverse("model", args=["quillfish-8b"]))
     assert "2 61.1 61.1 38.9" in said  # any, half and all of two
-    assert "within about 9.6 points of this pass@1 two times in three" in said
+    assert "pass@1 would vary by about 9.6 points, one standard error" in said
     assert "Formulas" in said
     version = builders.version(tasks=2, slug="saltworks")
     builders.submission(version, "Single", builders.solving(1, 2))
