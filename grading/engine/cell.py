@@ -167,6 +167,8 @@ class Cell:
 
     def contents(self, objects: list[Any]) -> list[bytes]:
         """What each numbered argument holds, as bytes: 1, 1.0 and True differ."""
+        if not objects:
+            return []
         encoder = Encoder(self.opaque, objects)
         return [framing.dumps(encoder.contents(value)) for value in objects]
 

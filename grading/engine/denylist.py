@@ -44,6 +44,10 @@ _PROCESS_EVENTS = frozenset(
     ("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile", "pty.spawn")
 )
 _LIBRARY_EVENTS = ("socket.", "ctypes.")
+# What everything does all the time, and nobody is refused.
+_COMMON_EVENTS = frozenset(
+    ("builtins.id", "compile", "exec", "object.__getattr__", "object.__setattr__", "open")
+)
 
 
 class Policy:
@@ -126,6 +130,8 @@ class Policy:
         return guarded
 
     def _audit(self, event: str, args: Any) -> None:
+        if event in _COMMON_EVENTS:
+            return
         if event == "import":
             rule = self.match(args[0]) if type(args[0]) is str else ""
             if rule and not self._from_library():

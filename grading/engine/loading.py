@@ -7,6 +7,7 @@ Shared by the two processes that run programs: the cell and the one of
 from __future__ import annotations
 
 import sys
+from _operator import is_
 
 from grading.engine.kinds import class_name
 
@@ -23,6 +24,9 @@ COMPILE_PROBLEMS = (SyntaxError, ValueError, RecursionError, MemoryError, Overfl
 
 _traceback_of = BaseException.__dict__["__traceback__"].__get__
 _builtins = dict(__builtins__ if isinstance(__builtins__, dict) else vars(__builtins__))
+_functions = {
+    name: found for name, found in _builtins.items() if name != "__import__" and callable(found)
+}
 _shared_builtins = sys.modules["builtins"].__dict__
 
 
@@ -81,11 +85,10 @@ def library() -> list[str]:
 
 def has_patched_builtins(given: dict[str, Any]) -> bool:
     """Whether a function is another one in the interpreter's builtins, or in those ``given``."""
-    return any(
-        found_in.get(name) is not function
+    # Asked with every answer, so it is left to functions of the interpreter.
+    return not all(
+        all(map(is_, map(found_in.get, _functions), _functions.values()))
         for found_in in (_shared_builtins, given)
-        for name, function in _builtins.items()
-        if name != "__import__" and callable(function)
     )
 
 
