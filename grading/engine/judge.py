@@ -27,7 +27,7 @@ from grading.engine.encoder import Encoder
 from grading.engine.in_place import Diverged
 from grading.engine.remote import Peer
 from grading.engine.stand_ins import DataWithClass, Remote, RemoteFunction
-from grading.engine.targets import DISCARD, Target, mark_discarded, parse, statements
+from grading.engine.targets import DISCARD, Target, mark_discarded, nodes_of, parse, statements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -198,7 +198,8 @@ class Judge:
             except Exception:
                 continue
         try:
-            tree = mark_discarded(parse(task["setup"], "exec"))
+            tree = parse(task["setup"], "exec")
+            mark_discarded(tree, nodes_of(tree))
             exec(compile(tree, "setup", "exec", 0, True), self.space)
         except BaseException as problem:
             return "set-up: " + described(problem)

@@ -9,7 +9,6 @@ import _ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
 DISCARD = "__discard__"
@@ -20,23 +19,24 @@ def parse(source: str, mode: str) -> Any:
     return compile(source, "target", mode, 0x400, True)
 
 
-def nodes_of(tree: Any) -> Iterator[Any]:
-    stack = [tree]
-    while stack:
-        node = stack.pop()
-        yield node
+def nodes_of(tree: Any) -> list[Any]:
+    """All nodes of a tree but the contexts of names; parents before their children."""
+    nodes = [tree]
+    for node in nodes:
         for field in node._fields:
+            if field == "ctx":
+                continue
             value = getattr(node, field, None)
-            for child in value if isinstance(value, list) else (value,):
-                if isinstance(child, _ast.AST):
-                    stack.append(child)
+            if type(value) is list:
+                nodes += [child for child in value if isinstance(child, _ast.AST)]
+            elif isinstance(value, _ast.AST):
+                nodes.append(value)
+    return nodes
 
 
-def called_names(tree: Any) -> set[str]:
+def called_names(nodes: list[Any]) -> set[str]:
     return {
-        node.func.id
-        for node in nodes_of(tree)
-        if isinstance(node, _ast.Call) and isinstance(node.func, _ast.Name)
+        node.func.id for node in nodes if type(node) is _ast.Call and type(node.func) is _ast.Name
     }
 
 
@@ -52,10 +52,12 @@ def asserting_root(tree: Any) -> str:
     return node.id if (name or node.id).startswith("assert_") else ""
 
 
-def mark_discarded(tree: Any) -> Any:
-    """Wrap each statement that is nothing but ``name(...)`` into ``with __discard__("name")``."""
-    # A list first: what is put in holds a statement of the same form.
-    for node in list(nodes_of(tree)):
+def mark_discarded(tree: Any, nodes: list[Any]) -> Any:
+    """Wrap each statement that is nothing but ``name(...)`` into ``with __discard__("name")``.
+
+    ``nodes`` are those of ``tree``.
+    """
+    for node in nodes:
         for field in ("body", "orelse", "finalbody"):
             body = getattr(node, field, None)
             if isinstance(body, list):
@@ -90,17 +92,27 @@ class Target:
         self.asserting = ""
         self.expression = True
         try:
-            try:
-                tree = parse(source, "eval")
-            except SyntaxError:
-                self.expression = False
-                tree = mark_discarded(parse(source, "exec"))
-            self.called = called_names(tree)
-            self.asserting = asserting_root(tree) if self.expression else ""
+            tree = self.parsed(source)
+            nodes = nodes_of(tree)
+            self.called = called_names(nodes)
+            if self.expression:
+                self.asserting = asserting_root(tree)
+            else:
+                mark_discarded(tree, nodes)
             mode = "eval" if self.expression else "exec"
             self.code = compile(tree, "target", mode, 0, True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as problem:
             self.problem = "the target does not compile: " + str(problem)
+
+    def parsed(self, source: str) -> Any:
+        # No expression starts with a keyword, and finding that out takes longer than parsing.
+        if not source.startswith("assert "):
+            try:
+                return parse(source, "eval")
+            except SyntaxError:
+                pass
+        self.expression = False
+        return parse(source, "exec")
 
 
 def statements(source: str) -> list[Any]:
