@@ -1,9 +1,12 @@
-"""Many runs in several processes of one machine, each with a warm judge for a batch of them."""
+"""Many runs in several processes of one machine, each of which keeps its sandboxes meanwhile."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from multiprocessing.util import Finalize
 from typing import Any, TypeVar
 
 from grading.engine.sandbox import Sandbox
@@ -34,18 +37,34 @@ def spread(
         return
     size = max(1, min(BATCH, len(items) // (_BATCHES * workers)))
     batches = [items[start : start + size] for start in range(0, len(items), size)]
-    initial = (function, sandbox)
-    with multiprocessing.get_context("fork").Pool(workers, _begin, initial) as pool:
+    context = multiprocessing.get_context("fork")
+    cores = context.SimpleQueue()
+    for core in _cores(workers):
+        cores.put(core)
+    with context.Pool(workers, _begin, (function, sandbox, cores)) as pool:
         for results in pool.imap(_run, batches):
             yield from results
+        # What a worker keeps is ended by the worker itself.
+        pool.close()
+        pool.join()
 
 
-def _begin(function: Callable[[Any, Sandbox], Any], sandbox: Sandbox) -> None:
+def _cores(workers: int) -> list[int]:
+    """One for each worker: the processes of a run take turns, so they lose by being apart."""
+    cores = sorted(os.sched_getaffinity(0))
+    return [cores[number % len(cores)] for number in range(workers)]
+
+
+def _begin(function: Callable[[Any, Sandbox], Any], sandbox: Sandbox, cores: Any) -> None:
     global _job
     _job = function, sandbox
+    with suppress(OSError):
+        os.sched_setaffinity(0, [cores.get()])
+    kept = ExitStack()
+    kept.enter_context(sandbox.warm())
+    Finalize(None, kept.close, exitpriority=1)
 
 
 def _run(batch: Sequence[Any]) -> list[Any]:
     function, sandbox = _job
-    with sandbox.warm():
-        return [function(item, sandbox) for item in batch]
+    return [function(item, sandbox) for item in batch]

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite import broker, env, queueing
 from grading import grader
+from grading.engine.isolation.hardening import stay_on_core
 from grading.engine.outcome import PlatformError
 
 
@@ -25,6 +26,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         slot = env.integer("EVALSITE_WORKER_SLOT", default=0, minimum=0)
+        stay_on_core()
         try:
             grader.sandbox()
             if refusal := grader.refusal():

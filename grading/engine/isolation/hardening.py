@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -229,3 +230,14 @@ def worker_core() -> int | None:
         return None
     cores = sorted(os.sched_getaffinity(0))
     return cores[slot % len(cores)]
+
+
+def stay_on_core() -> None:
+    """Keep this worker on the core of its programs: they take turns, so they lose by being apart.
+
+    Nothing happens outside a slot, or where the host forbids it.
+    """
+    core = worker_core()
+    if core is not None:
+        with suppress(OSError):
+            os.sched_setaffinity(0, [core])
