@@ -170,6 +170,10 @@ class Child:
             self._host_fds.remove(self.stdin_fd)
             os.close(self.stdin_fd)
 
+    def pids(self) -> list[int]:
+        """Its processes, parents before their children."""
+        return [self.pid, *descendants(self.pid)]
+
     def poll(self) -> int | None:
         """None while it runs, else the exit status; negative is the signal that ended it.
 

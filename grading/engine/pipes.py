@@ -95,7 +95,7 @@ class Pipes:
     def _write(self, end: End) -> None:
         try:
             while end.outbox:
-                sent = os.write(end.writing, end.outbox[:_READ_BYTES])
+                sent = os.write(end.writing, end.outbox)
                 del end.outbox[:sent]
         except BlockingIOError:
             return

@@ -1,9 +1,9 @@
 """The code of cell and judge, as it is sent into a sandbox.
 
 Nothing of the project is visible inside, so the interpreter is started with a few lines that read
-the modules from descriptor 0: compiled ones where the interpreter is of the same version as this
-one, their source otherwise. What an interpreter adds to the builtins for people at a prompt, where
-it looks for packages, goes first: a name means the same with packages and without.
+a loader and the modules from descriptor 0: compiled ones where the interpreter is of the same
+version as this one, their source otherwise. What an interpreter adds to the builtins for people at
+a prompt, where it looks for packages, goes first: a name means the same with packages and without.
 """
 
 from __future__ import annotations
@@ -21,22 +21,28 @@ _HERE = Path(__file__).resolve().parent
 
 # In the order in which they are to be executed; the last one's main() runs.
 _VALUES = ("framing", "kinds", "arrays", "tables", "encoder", "decoder")
-CELL = (*_VALUES, "confine", "inside", "denylist", "operations", "loading", "classes", "cell")
-SCRIPT = ("framing", "kinds", "confine", "inside", "denylist", "loading", "script")
+CELL = (*_VALUES, "inside", "denylist", "operations", "loading", "classes", "cell")
+SCRIPT = ("framing", "kinds", "inside", "denylist", "loading", "script")
 JUDGE = (*_VALUES, "confine", "inside", "in_place", "stand_ins", "remote", "targets", "judge")
-WARM_JUDGE = (*JUDGE, "warm")
+WARM_JUDGE = (*JUDGE, "warm", "warm_judge")
+WARM_CELL = ("framing", "confine", "inside", "warm", "warm_cell")
 
+# What the interpreter is started with: reads and executes the loader below.
 BOOT = """
-import builtins, marshal, posix, sys
-def read(size):
-    data = b""
-    while len(data) < size:
-        part = posix.read(0, size - len(data))
-        if not part:
-            posix._exit(0)
-        data += part
-    return data
-modules = marshal.loads(read(int.from_bytes(read(4), "big")))
+import marshal, posix
+def read():
+    size = int.from_bytes(posix.read(0, 4), "big") or posix._exit(0)
+    parts = []
+    while size:
+        part = posix.read(0, size) or posix._exit(0)
+        parts.append(part)
+        size -= len(part)
+    return marshal.loads(b"".join(parts))
+exec(read())
+"""
+
+_LOADER = """
+import builtins, sys
 package = type(sys)("grading.engine")
 package.annotations = None
 loaded = {"grading.engine": package, "__future__": package}
@@ -46,7 +52,7 @@ real = builtins.__import__
 def find(name, globals=None, locals=None, fromlist=(), level=0):
     return loaded[name] if name in loaded else real(name, globals, locals, fromlist, level)
 private = dict(vars(builtins), __import__=find)
-for name, code in modules:
+for name, code in read():
     module = type(sys)(name)
     module.__file__ = "<evalsite %s>" % name
     module.__builtins__ = private
@@ -62,11 +68,13 @@ module.main()
 def greeting(names: tuple[str, ...], python_version: str, plan: dict[str, Any]) -> bytes:
     """What a process started with BOOT reads first: its code, and what it is to give up."""
     frame = framing.pack(b"P", b"\0" * 8, json.dumps(plan).encode())
+    if plan and "confine" not in names:
+        names = ("confine", *names)
     return image(names, python_version) + frame
 
 
 def image(names: tuple[str, ...], python_version: str) -> bytes:
-    """Length-prefixed marshalled [name, code or source] pairs for an interpreter version."""
+    """The loader and a list of (name, code or source), marshalled and length-prefixed each."""
     own = platform.python_version_tuple()[:2]
     return _image(names, tuple(python_version.split(".")[:2]) == own)
 
@@ -79,6 +87,11 @@ def _image(names: tuple[str, ...], compiled: bool) -> bytes:
         # Without its docstrings it is read sooner.
         code = compile(source, f"<evalsite {name}>", "exec", dont_inherit=True, optimize=2)
         modules.append((name, code if compiled else source))
+    loader = compile(_LOADER, "<evalsite>", "exec", dont_inherit=True) if compiled else _LOADER
+    return _part(loader, compiled) + _part(modules, compiled)
+
+
+def _part(value: Any, compiled: bool) -> bytes:
     # Version 2 of the format is read by every interpreter.
-    data = marshal.dumps(modules, 2 if not compiled else marshal.version)
+    data = marshal.dumps(value, marshal.version if compiled else 2)
     return len(data).to_bytes(4, "big") + data

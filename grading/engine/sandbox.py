@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from grading.engine.cells import Cell, Cells
 from grading.engine.child import Child
 from grading.engine.drain import Drained, Ended, drain
 from grading.engine.environment import Environment, Spec
 from grading.engine.environment_cache import peek, prepare
 from grading.engine.installer import Say
-from grading.engine.isolation import Probe, bwrap, choose
+from grading.engine.isolation import Probe, choose
 from grading.engine.isolation.findings import Finding, findings, safe_for_strangers
 from grading.engine.isolation.hardening import Hardening, probe
 from grading.engine.isolation.launch import Front, Isolation, launch
@@ -132,14 +132,16 @@ class Sandbox:
         self.hardening = list(hardening.names)
         python = [environment.python, *environment.flags]
         variables = environment.filled(self._spec.variables)
+        turnstile = Turnstile(cache)
         return _Ready(
             environment,
             variables,
             view,
             isolation,
             hardening,
-            Turnstile(cache),
+            turnstile,
             _running(isolation),
+            Cells(isolation, view, hardening, python, variables, turnstile),
             Judges(isolation, view, hardening, python, variables),
         )
 
@@ -216,18 +218,20 @@ class Sandbox:
         program = ready.hardening.program(ready.isolation, allow_processes)
         return self._launch(ready.view, command, extra_env, tick=tick, program=program)
 
-    def plan(self, child: Child, *, allow_processes: bool = False) -> dict[str, Any]:
-        """What a child of :meth:`start` is to give up: for :func:`grading.engine.confine.confine`.
+    @contextmanager
+    def warm(self) -> Iterator[None]:
+        """A block whose runs share what is costly to start, for its length and no longer.
 
-        It depends on the child, so it has to reach it by a pipe.
+        Each still has an interpreter and a judge that were not used before.
         """
-        ready = self._get()
-        home = child.workdir or bwrap.HOME
-        return ready.hardening.plan(ready.isolation, ready.view, home, allow_processes)
+        with self._get().cells.warm(), self._get().judges.warm():
+            yield
 
-    def warm(self) -> AbstractContextManager[None]:
-        """A block whose runs share a warm judge, which forks a copy of itself for each."""
-        return self._get().judges.warm()
+    def cell(
+        self, modules: tuple[str, ...], allow_processes: bool, tick: Tick | None = None
+    ) -> AbstractContextManager[Cell]:
+        """A cell for one run, see :meth:`Cells.one`. Raises PlatformError."""
+        return self._get().cells.one(modules, allow_processes, tick)
 
     def judge(self) -> AbstractContextManager[Judge]:
         """A judge for one run, whose cell is to be started first. Raises PlatformError."""
@@ -333,6 +337,7 @@ class _Ready:
     hardening: Hardening
     turnstile: Turnstile
     running: int
+    cells: Cells
     judges: Judges
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grading.engine import framing, runtime
-from grading.engine.child import Child
+from grading.engine.cells import Process, Rlimits
 from grading.engine.limits import STARTUP_S, Limits
 from grading.engine.outcome import PlatformError
 from grading.engine.pipes import End, Frame, Pipes
@@ -71,12 +71,11 @@ def run(
     does not come up, or cannot take the input. ``patient``: the clock stands still while the
     process waits for a core.
     """
-    boot = ["-c", runtime.BOOT]
-    with sandbox.start(boot, allow_processes=limits.allow_processes, tick=tick) as child:
-        session = _Session(child, limits, tick)
-        session.send_image(sandbox)
+    with sandbox.cell(runtime.SCRIPT, limits.allow_processes, tick) as cell:
+        session = _Session(cell.process, limits, tick)
+        session.pipes.send(session.end, cell.greeting)
         session.await_frame(b"U")
-        session.give(code, given, denied, sandbox.rlimits(limits))
+        session.give(code, given, denied, cell.limit(sandbox.rlimits(limits)))
         session.await_frame(b"R")
         session.start_clock()
         if patient:
@@ -92,7 +91,7 @@ def run(
 
 
 class _Session:
-    def __init__(self, child: Child, limits: Limits, tick: Callable[[], None] | None) -> None:
+    def __init__(self, child: Process, limits: Limits, tick: Callable[[], None] | None) -> None:
         self.child = child
         self.limits = limits
         self.result = ScriptRun()
@@ -115,12 +114,6 @@ class _Session:
     def send(self, kind: bytes, payload: bytes) -> None:
         self.pipes.send(self.end, framing.pack(kind, _NO_ID, payload))
 
-    def send_image(self, sandbox: Sandbox) -> None:
-        """Its code, and what it is to give up before it gets anything else."""
-        plan = sandbox.plan(self.child, allow_processes=self.limits.allow_processes)
-        greeting = runtime.greeting(runtime.SCRIPT, sandbox.python_version, plan)
-        self.pipes.send(self.end, greeting)
-
     def await_frame(self, kind: bytes) -> None:
         """One of the frames before the program runs; PlatformError for anything else."""
         try:
@@ -140,9 +133,7 @@ class _Session:
     def not_started(self, why: str) -> PlatformError:
         return PlatformError(f"the cell did not start ({why}): {self.result.stderr.text()}")
 
-    def give(
-        self, code: str, given: str, denied: tuple[str, ...], rlimits: list[tuple[int, int]]
-    ) -> None:
+    def give(self, code: str, given: str, denied: tuple[str, ...], rlimits: Rlimits) -> None:
         order = {
             "code": code,
             "limits": rlimits,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from grading.engine import framing, runtime
-from grading.engine.child import Child
+from grading.engine.cells import Cell
 from grading.engine.judges import Judge
 from grading.engine.limits import STARTUP_S, Limits
 from grading.engine.outcome import PlatformError
@@ -32,7 +32,7 @@ from grading.engine.run import (
     Violation,
 )
 from grading.engine.sandbox import Sandbox
-from grading.engine.usage import descendants, total_wait_s
+from grading.engine.usage import total_wait_s
 from grading.engine.watch import Watch
 
 _NO_ID = b"\0" * 8
@@ -53,13 +53,12 @@ def run(
     Raises PlatformError when cell or judge do not come up, or the judge dies before the cell
     has given a value.
     """
-    boot = ["-c", runtime.BOOT]
     with (
-        sandbox.start(boot, tick=tick, allow_processes=limits.allow_processes) as cell,
+        sandbox.cell(runtime.CELL, limits.allow_processes, tick) as cell,
         sandbox.judge() as judge,
     ):
         session = _Session(cell, judge, limits, tick)
-        session.greet(sandbox)
+        session.greet()
         session.await_start()
         if patient:
             session.watch.forgive(session.forgiven_s)
@@ -75,11 +74,12 @@ def run(
 
 class _Session:
     def __init__(
-        self, cell: Child, judge: Judge, limits: Limits, tick: Callable[[], None] | None
+        self, cell: Cell, judge: Judge, limits: Limits, tick: Callable[[], None] | None
     ) -> None:
-        self.cell_process = cell
+        self.starting = cell
+        self.cell_process = process = cell.process
         self.judging = judge
-        self.cell = End(cell.stdin_fd, cell.stdout_fd)
+        self.cell = End(process.stdin_fd, process.stdout_fd)
         self.judge = End(judge.writing, judge.reading)
         self.limits = limits
         self.result = Run()
@@ -87,10 +87,10 @@ class _Session:
         self.answered = False
         self.start_wait_s = 0.0
         self.others_start_wait_s = 0.0
-        self.watch = Watch(time.monotonic() + STARTUP_S, tick, cell.workdir)
+        self.watch = Watch(time.monotonic() + STARTUP_S, tick, process.workdir)
         self.pipes = Pipes(self.cell, self.judge)
-        self.pipes.attach(cell.capture_fd, self.capture(self.result.stdout))
-        self.pipes.attach(cell.stderr_fd, self.capture(self.result.stderr))
+        self.pipes.attach(process.capture_fd, self.capture(self.result.stdout))
+        self.pipes.attach(process.stderr_fd, self.capture(self.result.stderr))
         for printed in judge.printed:
             self.pipes.attach(printed, self.judge_printed.add)
 
@@ -106,10 +106,9 @@ class _Session:
 
     # --- the conversation ---------------------------------------------------------------------
 
-    def greet(self, sandbox: Sandbox) -> None:
+    def greet(self) -> None:
         """Their code, and what they are to give up before they get anything else."""
-        plan = sandbox.plan(self.cell_process, allow_processes=self.limits.allow_processes)
-        self.pipes.send(self.cell, runtime.greeting(runtime.CELL, sandbox.python_version, plan))
+        self.pipes.send(self.cell, self.starting.greeting)
         self.pipes.send(self.judge, self.judging.greeting)
 
     def await_start(self) -> None:
@@ -152,7 +151,7 @@ class _Session:
         request = {
             "code": order.code,
             "token": token,
-            "limits": rlimits,
+            "limits": self.starting.limit(rlimits),
             "denied": order.denied,
             "allow_processes": self.limits.allow_processes,
         }
@@ -241,8 +240,7 @@ class _Session:
 
     def others_wait_s(self) -> float:
         """What judge and host waited: the three take turns, so it adds to what the cell did."""
-        judge = self.judging.process.pid
-        waited = total_wait_s(os.getpid(), judge, *descendants(judge))
+        waited = total_wait_s(os.getpid(), *self.judging.process.pids())
         return waited - self.others_start_wait_s
 
     def forgiven_s(self) -> float:

@@ -23,7 +23,11 @@ class Usage:
 
 def tree_usage(pid: int) -> Usage:
     """Usage of ``pid`` and its descendants; zeros for what is gone already."""
-    pids = [pid, *descendants(pid)]
+    return usage_of(pid, *descendants(pid))
+
+
+def usage_of(*pids: int) -> Usage:
+    """Usage of these processes together; zeros for what is gone already."""
     waits = [wait for wait in map(_wait_s, pids) if wait is not None]
     return Usage(
         cpu_s=sum(map(_cpu_s, pids)),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy
 import pytest
 
+from grading.engine.cells import Cells
 from grading.engine.judges import Judges
 from grading.engine.sandbox import Sandbox
 
@@ -21,6 +22,7 @@ def scientific() -> Sandbox:
     ready = found._get()
     view = replace(ready.view, extra=(packages,))
     python = [found.python, *ready.environment.flags]
-    judges = Judges(ready.isolation, view, ready.hardening, python, ready.variables)
-    found._ready = replace(ready, view=view, judges=judges)
+    parts = ready.isolation, view, ready.hardening, python, ready.variables
+    cells, judges = Cells(*parts, ready.turnstile), Judges(*parts)
+    found._ready = replace(ready, view=view, cells=cells, judges=judges)
     return found
