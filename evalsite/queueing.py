@@ -224,10 +224,6 @@ class Listening:
     began_at: datetime | None
     heartbeat_at: datetime | None
 
-    @property
-    def suspended(self) -> bool:
-        return self.state == WorkerStatus.SUSPENDED
-
 
 def listening() -> list[Listening]:
     """All workers, by name; a lost one for 90 s. Raises redis.RedisError, broker.NoBroker."""
@@ -242,7 +238,7 @@ def listening() -> list[Listening]:
 def suspend() -> None:
     """Have workers take no job until `resume`. Raises redis.RedisError, broker.NoBroker.
 
-    One that waits for a job at this moment may take one more.
+    One that waits for a job at this moment goes on waiting, and takes one more.
     """
     suspension.suspend(_client(url()))
 
@@ -252,15 +248,16 @@ def resume() -> None:
     suspension.resume(_client(url()))
 
 
-def end_suspended(began_before: datetime) -> int:
-    """Ask workers to end that are suspended, so hold nothing, and began before that moment.
+def end_idle(began_before: datetime) -> int:
+    """Ask workers to end that run no job and began before that moment; returns how many.
 
-    Returns how many. Raises redis.RedisError, broker.NoBroker.
+    A worker between taking a job and running it ends as well: its record waits, and is rung for
+    again. Raises redis.RedisError, broker.NoBroker.
     """
     old = [
         one.name
         for one in listening()
-        if one.suspended and one.began_at and one.began_at < began_before
+        if one.state != WorkerStatus.BUSY and one.began_at and one.began_at < began_before
     ]
     for name in old:
         send_shutdown_command(_client(url()), name)

@@ -207,12 +207,19 @@ class TokenForm(forms.Form):
 
 
 class QueueForm(forms.Form):
-    """What all workers are told, and why."""
+    """What all workers are told; to stop them takes a reason."""
 
     mode = forms.ChoiceField(choices=queue_control.Mode.choices)
     reason = forms.CharField(
-        max_length=queue_control.REASON_CHARS, required=False, help_text="People who wait read it."
+        label="Reason to stop",
+        max_length=queue_control.REASON_CHARS,
+        help_text="People who wait read it.",
+        error_messages={"required": "Say why: people who wait read it."},
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["reason"].required = self.data.get("mode") != queue_control.Mode.RUNNING
 
 
 def newest_versions(viewer: Viewer) -> Any:

@@ -78,7 +78,7 @@ def tell() -> None:
             return
         queueing.suspend()
         if now.mode == Mode.DRAINING:
-            queueing.end_suspended(now.at)
+            queueing.end_idle(now.at)
     except (redis.RedisError, broker.NoBroker) as problem:
         log.warning("workers are not told yet: %s", problem)
 

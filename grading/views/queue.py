@@ -34,12 +34,7 @@ def control(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _shown(request, form, REFUSED)
     mode = queue_control.Mode(form.cleaned_data["mode"])
-    try:
-        changed = queue_control.change(mode, request.user, form.cleaned_data["reason"])
-    except ValueError as problem:
-        form.add_error("reason", str(problem))
-        return _shown(request, form, REFUSED)
-    if changed:
+    if queue_control.change(mode, request.user, form.cleaned_data["reason"]):
         messages.success(request, SAID[mode])
     else:
         messages.info(request, f"Nothing changed: grading is {mode} already.")

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import StringIO
 from typing import Any
 
@@ -203,18 +203,36 @@ def test_a_lost_worker_is_noticed_while_paused_and_its_samples_wait(
 
 
 @pytest.mark.slow
+def test_an_idle_worker_takes_no_work_while_paused_and_goes_on_after(
+    client: redis.Redis, use_grade: Callable[[Grade], None], ada: User
+) -> None:
+    use_grade(passing)
+    with running_worker("w0-idle"):
+        wait_until(lambda: state_of("w0-idle") == "idle", 20, "the worker does not start")
+        queue_control.change(Mode.PAUSED, ada, "why")
+        chunks.start(stored_submission(tasks=1, per_task=4, per_chunk=2))
+        wait_until(lambda: state_of("w0-idle") == "suspended", 20, "the worker heeds no pause")
+        assert client.llen("rq:queue:grade") == 1 and len(waiting()) == 2
+        assert not Attempt.objects.exists()
+        queue_control.change(Mode.RUNNING, ada)
+        wait_until(lambda: Attempt.objects.count() == 4, 20, "the worker does not go on")
+    assert set(Chunk.objects.values_list("tries", flat=True)) == {1}
+
+
+@pytest.mark.slow
 def test_a_drain_ends_idle_workers_and_new_ones_wait_for_the_resume(
     client: redis.Redis, use_grade: Callable[[Grade], None], ada: User
 ) -> None:
     use_grade(passing)
-    queue_control.change(Mode.PAUSED, ada, "first a pause")
-    with running_worker("w1-old") as old:
+    with running_worker("w0-idle") as idle, ExitStack() as stack:
+        wait_until(lambda: state_of("w0-idle") == "idle", 20, "the worker does not start")
+        queue_control.change(Mode.PAUSED, ada, "first a pause")
+        old = stack.enter_context(running_worker("w1-old"))
         wait_until(lambda: state_of("w1-old") == "suspended", 20, "the worker heeds no pause")
-        submission = stored_submission(tasks=1, per_task=2)
-        chunks.start(submission)
         queue_control.change(Mode.DRAINING, ada, "new version")
-        wait_until(lambda: not alive([old]), 20, "it does not end")
-        assert state_of("w1-old") == "gone"
+        wait_until(lambda: not alive([old, idle]), 20, "it does not end")
+        assert {state_of("w0-idle"), state_of("w1-old")} == {"gone"}
+        chunks.start(stored_submission(tasks=1, per_task=2))
         with running_worker("w1-new"):
             wait_until(lambda: state_of("w1-new") == "suspended", 20, "a new worker takes work")
             sweep.sweep_once()  # which asks nobody to end that came after the drain
