@@ -206,7 +206,7 @@ def wait(options: Options, public_id: str, wait_s: float) -> Answer:
             pause_s = pause_of(response)
         if answer["state"] != "grading":
             return answer
-        tell(f"{answer['done']} of {answer['samples']} graded")
+        tell(f"{answer['done']} of {answer['samples']} graded{stopped(answer)}")
         if time.monotonic() + pause_s > deadline:
             raise Stop(TOO_LATE, f"not done within {options.timeout}; see {answer['url']}")
         time.sleep(pause_s)
@@ -250,6 +250,13 @@ def judged(options: Options, answer: Answer) -> int:
 
 
 # --- the site -------------------------------------------------------------------------------------
+
+
+def stopped(answer: Answer) -> str:
+    """What an operator says while nothing new is graded."""
+    queue = answer.get("queue") or {}
+    reason = queue.get("reason")
+    return f"; grading is {queue['mode']}: {reason}" if reason else ""
 
 
 def send(options: Options, path: str, query: Answer) -> Answer:

@@ -220,5 +220,8 @@ def _state(request: HttpRequest, found: Submission) -> dict[str, Any]:
 
 
 def _retry_s(found: Submission) -> int:
-    eta = progress_queries.progress(found).eta_s
+    progress = progress_queries.progress(found)
+    if progress.stopped:
+        return RETRY_S[1]
+    eta = progress.eta_s
     return int(min(max(eta[0] / 4 if eta else 2, RETRY_S[0]), RETRY_S[1]))

@@ -140,8 +140,9 @@ def test_a_live_page_says_that_grading_is_paused_by_whom_and_why(client: Client,
     assert "a &lt;b&gt;new&lt;/b&gt; disk" in page
     assert "no estimate while grading is paused" in page and " left</strong>" not in page
     assert "No worker has reported" not in page
-    state = client.get(f"/api/v1/submissions/{live.public_id}").json()
-    assert state["eta_s"] is None
+    answer = client.get(f"/api/v1/submissions/{live.public_id}")
+    state = answer.json()
+    assert state["eta_s"] is None and answer.headers["Retry-After"] == "30"
     assert (state["queue"]["mode"], state["queue"]["by"]) == ("paused", "ada")
 
 
