@@ -58,6 +58,7 @@ COLUMNS: dict[str, Callable[[Row], Any]] = {
     "n_max": attrgetter("figures.n_max"),
     "tasks_covered": attrgetter("figures.covered"),
     "tasks": attrgetter("figures.tasks"),
+    "change": attrgetter("change"),
     "samples": attrgetter("sample_count"),
     **{outcome.value: _samples(outcome) for outcome in Outcome},
     "platform_failures": attrgetter("platform_failures"),
@@ -96,6 +97,7 @@ def to_json(board: Board) -> str:
             "smallest_difference": board.standings.smallest,
         },
         "snapshot": board.snapshot,
+        "changes_since": board.since,
         "computed_at": board.taken_at.isoformat(),
         "selection": {
             "tag": board.selection.tag,

@@ -15,6 +15,7 @@ from leaderboard.figures import KS, Figures, figures
 from leaderboard.ranking import Standings
 from leaderboard.rows import Integrity, Row, groups, integrity_of, ranked, task_counts
 from leaderboard.selection import Selection, select
+from leaderboard.since import Earlier, earlier
 from leaderboard.standings import standing
 from leaderboard.words import Finding, finding
 
@@ -26,6 +27,7 @@ SORTS = (
     "solved",
     "n",
     "coverage",
+    "change",
     "created",
 )
 
@@ -41,6 +43,7 @@ class Choices(TypedDict, total=False):
     tag: str
     without: Sequence[str]
     snapshot: int | None
+    since: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Board:
     them as before the filters ``q`` and ``where``; ``ks`` are the k with a value in any row.
     ``integrity`` is that of all models together, ``usual`` the value most of them have of each of
     their `conditions` and ``offered`` the values to filter by. ``tasks`` counts those selected
-    of the version's ``all_tasks``.
+    of the version's ``all_tasks``. ``since``: the snapshot that changes are counted from.
     """
 
     benchmark: str
@@ -66,6 +69,7 @@ class Board:
     where: Mapping[str, str]
     selection: Selection
     snapshot: int | None
+    since: int | None
     taken_at: datetime
     withdrawn: int
     ks: tuple[int, ...]
@@ -120,8 +124,9 @@ def board(version: BenchmarkVersion, **choices: Unpack[Choices]) -> Board:
     ``score``), with a leading ``-`` turned round. ``q`` filters by model or organisation and
     ``where`` by `conditions`; both leave the ranks as they are. ``tag`` and ``without`` select the
     tasks that count, and everything is computed for those. ``timeouts="missing"`` leaves timeouts
-    out of every figure and ranks nobody. Raises ValueError for a score or sort that does not
-    exist, `Snapshot.DoesNotExist` for a snapshot that was never taken.
+    out of every figure and ranks nobody. Changes are counted from snapshot ``since``, by default
+    the one before; on some of the tasks there are none. Raises ValueError for a score or sort that
+    does not exist, `Snapshot.DoesNotExist` for a snapshot that was never taken.
     """
     score, sort = choices.get("score", 1), choices.get("sort", "score")
     timeouts, number = choices.get("timeouts", "zero"), choices.get("snapshot")
@@ -130,11 +135,15 @@ def board(version: BenchmarkVersion, **choices: Unpack[Choices]) -> Board:
     edition = snapshots.current(version, number)
     selection = select(version, choices.get("tag", ""), choices.get("without", ()))
     rows, tests = _tested_rows(edition, selection, score, timeouts)
+    then = Earlier()
+    if selection.places is None:
+        then = earlier(version, edition.number, choices.get("since"), score, timeouts)
+        rows = then.beside(rows)
     if number is None and selection.places is None:
         rows += _live(version, edition, score, timeouts)
     q, where = choices.get("q", ""), choices.get("where", {})
     ks = tuple(k for k in KS if any(row.figures.pass_at[k] is not None for row in rows))
-    sort = _column(sort, score, ks)
+    sort = _column(sort, score, ks, then.snapshot)
     kept = [row for row in rows if _matches(row, q) and conditions.matches(row, where)]
     shown = _sorted(kept, sort)
     return Board(
@@ -150,6 +159,7 @@ def board(version: BenchmarkVersion, **choices: Unpack[Choices]) -> Board:
         where=where,
         selection=selection,
         snapshot=edition.number,
+        since=then.snapshot,
         taken_at=edition.taken_at,
         withdrawn=edition.withdrawn,
         ks=ks,
@@ -213,11 +223,11 @@ def _matches(row: Row, q: str) -> bool:
     return wanted in row.model.casefold() or wanted in row.organisation.casefold()
 
 
-def _column(sort: str, score: int, ks: tuple[int, ...]) -> str:
+def _column(sort: str, score: int, ks: tuple[int, ...], since: int | None) -> str:
     """``sort`` by a column the board has: the chosen score's is ``score``."""
     key = sort.removeprefix("-")
-    shown = {f"pass{k}" for k in ks if k != score}
-    if not key.startswith("pass") or key in shown:
+    hidden = {f"pass{k}" for k in KS if k == score or k not in ks}
+    if key not in hidden and (key != "change" or since):
         return sort
     return "-score" if sort.startswith("-") else "score"
 
@@ -246,5 +256,6 @@ def _sort_value(row: Row, key: str) -> Any:
         "solved": row.figures.solved,
         "n": row.figures.n_min,
         "coverage": row.figures.covered,
+        "change": row.change,
         "created": row.created_at,
     }[key]

@@ -54,7 +54,7 @@ class Row:
     ``ungraded``: uploaded samples without an outcome (still queued, or platform failures once
     ``state`` is done). ``integrity``: how far its verdicts can be trusted. ``extraction`` and
     ``prefix``: the benchmark's rules for which block is the program and what stands in front of it.
-    ``standing``: against the other ranked rows.
+    ``standing``: against the other ranked rows. ``before``: its score in an earlier snapshot.
     """
 
     benchmark: str
@@ -78,11 +78,17 @@ class Row:
     rank: int | None = None
     standing: Standing | None = None
     reason: str = ""
+    before: float | None = None
 
     @property
     def value(self) -> float | None:
         """The chosen score."""
         return self.figures.pass_at[self.figures.score]
+
+    @property
+    def change(self) -> float | None:
+        """Of the score since then."""
+        return None if self.value is None or self.before is None else self.value - self.before
 
     @property
     def sealed_share(self) -> float | None:

@@ -38,6 +38,7 @@ SORT_LABELS = {
     "solved": "tasks solved",
     "n": "samples per task",
     "coverage": "coverage",
+    "change": "change",
     "created": "upload date",
 }
 SNAPSHOTS_PER_PAGE = 25
@@ -99,7 +100,8 @@ def _board_context(
 ) -> dict[str, Any]:
     by_conditions = request.GET.get("columns") == "settings"
     columns = [] if by_conditions else [PassColumn(k) for k in shown.ks if k != shown.score]
-    fixed = SETTING_COLUMNS if by_conditions else FIXED_COLUMNS
+    figures = FIXED_COLUMNS + (shown.since is not None)
+    fixed = SETTING_COLUMNS if by_conditions else figures
     return {
         "version": version,
         "versions": visible_versions(request.user).filter(benchmark=version.benchmark),
@@ -142,12 +144,14 @@ def _sort_options(shown: queries.Board) -> dict[str, str]:
 def _choices(request: HttpRequest, snapshot: int | None) -> queries.Choices:
     """The filters of the query string; what is not on offer falls back to the default."""
     score, sort = request.GET.get("score", ""), request.GET.get("sort", "")
+    since = request.GET.get("since", "")
     return {
         "score": int(score) if score in map(str, KS) else 1,
         "sort": sort if sort.removeprefix("-") in queries.SORTS else "score",
         "q": request.GET.get("q", "")[:200],
         "timeouts": "missing" if request.GET.get("timeouts") == "missing" else "zero",
         "snapshot": snapshot,
+        "since": int(since) if since.isascii() and since.isdigit() and len(since) < 9 else None,
         "where": {name: request.GET[name] for name in LABELS if request.GET.get(name)},
         "tag": request.GET.get("tag", ""),
         "without": request.GET.get("without", "").replace(",", " ").split(),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 ARGUMENTS = [
@@ -76,17 +76,36 @@ class Visitor:
         self.page.get_by_role("button", name="Sign in").click()
         self.page.get_by_role("button", name="Sign out").wait_for()
 
-    def problems(self) -> list[str]:
-        """Faults since the last call, axe findings, sideways scroll; each names the page."""
-        found = [*self.faults, *self._axe(), *self._overflow()]
+    def looks(self) -> Iterator[tuple[str, int]]:
+        """The page in every scheme and width, one after the other, without loading it again."""
+        for width, height in WIDTHS.items():
+            self.page.set_viewport_size({"width": width, "height": height})
+            for scheme in SCHEMES:
+                self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                self.page.evaluate("document.getAnimations().forEach((one) => one.cancel())")
+                yield scheme, width
+
+    def problems(self, colours_only: bool = False) -> list[str]:
+        """Faults since the last call, axe findings, sideways scroll; each names the page.
+
+        ``colours_only``: nothing but them changed since the last call.
+        """
+        found = [*self.faults, *self._axe(colours_only), *self._overflow()]
         self.faults.clear()
         return [f"{self.page.url}: {problem}" for problem in found]
 
     def shoot(self, file: Path) -> None:
         self.page.screenshot(path=file, full_page=True)
 
-    def _axe(self) -> list[str]:
-        found: list[dict[str, Any]] = Axe().run(self.page).response["violations"]
+    def _axe(self, colours_only: bool) -> list[str]:
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE_SCRIPT)
+        options: dict[str, Any] = {"resultTypes": ["violations"]}
+        if colours_only:
+            options["runOnly"] = {"type": "tag", "values": ["cat.color"]}
+        found: list[dict[str, Any]] = self.page.evaluate(
+            "(options) => axe.run(document, options).then((found) => found.violations)", options
+        )
         return [
             f"axe {rule['id']} ({rule['impact']}): {node['html'][:160]} {node['failureSummary']}"
             for rule in found
@@ -114,12 +133,16 @@ def visiting(
     scheme: str = "light",
     width: int = 1280,
     javascript: bool = True,
+    touch: bool = False,
 ) -> Iterator[Visitor]:
     """A fresh window, without cookies, watched from its first byte."""
     context = browser.new_context(
         color_scheme=scheme,  # type: ignore[arg-type]
         viewport={"width": width, "height": WIDTHS.get(width, 900)},
         java_script_enabled=javascript,
+        has_touch=touch,
+        # No colour is looked at on its way to another.
+        reduced_motion="reduce",
         accept_downloads=True,
     )
     context.add_init_script(REPORT_VIOLATIONS)

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import resolve
+from pytest_django import Settings
 
 from grading import regrade_runs, regrades
 from grading.engine.outcome import Outcome
@@ -17,11 +20,12 @@ from grading.models import BenchmarkVersion, CrashGroup, Submission, Task
 from grading.views.triage_group import TABS
 from leaderboard import audit, snapshots
 from tests.grading import web_records
+from tests.grading.test_permission_matrix import TABLE, World
 
 pytest.importorskip("playwright", reason="needs the package playwright")
 pytest.importorskip("axe_playwright_python", reason="needs the package axe-playwright-python")
 
-from tests.e2e.browser import SCHEMES, WIDTHS, launched, visiting
+from tests.e2e.browser import SCHEMES, launched, visiting
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -31,6 +35,28 @@ HOSTILE = (
     + "x"
     * 100_000
 )
+
+
+# Files, data, parts of pages, and places that lead elsewhere.
+NO_PAGES = {
+    "healthz",
+    "favicon.ico",
+    "client/evalsite.py",
+    "compare/",
+    "crashes/",
+    "submit/<slug:token>/report.json",
+    "submit/<slug:token>/errors.csv",
+    "b/<slug:slug>/prompts.jsonl",
+    "b/<slug:slug>/example.jsonl",
+    "b/<slug:slug>/badge/<str:model>.svg",
+    "s/<slug:public_id>/progress/",
+    "s/<slug:public_id>/results.jsonl",
+    "s/<slug:public_id>/eval_results.json",
+    "s/<slug:public_id>/<str:task_slug>/<int:index>/generation.txt",
+    "s/<slug:public_id>/<str:task_slug>/<int:index>/program.txt",
+    "s/<slug:public_id>/<str:task_slug>/<int:index>/case.jsonl",
+    *(key.removeprefix("GET ") for key in TABLE if key.startswith("GET api/v1/")),
+}
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +83,11 @@ class Site:
             "/": 200,
             "/b/tidepool/": 200,
             "/b/tidepool/?columns=settings&without=Tidepool-1": 200,
+            "/b/tidepool/v1/": 200,
             "/b/tidepool/v1/s1/": 200,
             "/b/tidepool/v1/changes/": 200,
             "/b/tidepool/heatmap/": 200,
+            "/b/tidepool/v1/heatmap/": 200,
             "/b/tidepool/v1/audit/": 200,
             "/b/tidepool/compare/": 200,
             "/b/tidepool/tasks/": 200,
@@ -81,7 +109,9 @@ class Site:
             f"/s/{self.hidden.public_id}/Hidden-1/0/": 200,
             "/b/hidden/tasks/Hidden-1/": 200,
             "/login/": 200,
+            "/sign-up/": 200,
             "/password/lost/": 200,
+            "/password/nobody/nothing/": 200,
             "/join/nothing/": 410,
             "/nowhere/": 404,
         }
@@ -119,7 +149,8 @@ class Site:
 
 
 @pytest.fixture
-def site() -> Site:
+def site(settings: Settings) -> Site:
+    settings.SIGN_UP = True
     rosa = web_records.person("rosa")
     web_records.person("sam", superuser=True)
     version = web_records.benchmark(tasks=6)
@@ -156,23 +187,31 @@ def _regraded(submission: Submission) -> str:
     return regrade.public_id
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_every_public_page_is_clean(
-    browser: Any, live_server: Any, site: Site, scheme: str, width: int
-) -> None:
-    with visiting(browser, live_server.url, scheme, width) as visitor:
-        assert _problems(visitor, site.pages(), scheme, width) == []
+def test_no_page_is_left_out(site: Site, client: Client) -> None:
+    """Of the routes that the permission matrix knows, all are visited or are no pages."""
+    asked = {key.removeprefix("GET ") for key in TABLE if key.startswith("GET ")}
+    paths = {**site.pages(), **site.staff_pages()}
+    there = [path.partition("?")[0] for path, status in paths.items() if status != 404]
+    assert asked - {resolve(path).route for path in there} == NO_PAGES
+    sam = User.objects.get(username="sam")
+    client.force_login(sam)
+    group = CrashGroup.objects.all()[0].public_id
+    world = World(site.done, {"stranger": sam}, group, site.ready)
+    for route in NO_PAGES:
+        answer = client.get(world.path(route))
+        text = b"".join(answer) if answer.streaming else answer.content
+        assert answer.status_code == 404 or b"<html" not in text, route
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_every_staff_page_is_clean(
-    browser: Any, live_server: Any, site: Site, scheme: str, width: int
-) -> None:
-    with visiting(browser, live_server.url, scheme, width) as visitor:
+def test_every_public_page_is_clean(browser: Any, live_server: Any, site: Site) -> None:
+    with visiting(browser, live_server.url) as visitor:
+        assert _problems(visitor, site.pages()) == []
+
+
+def test_every_staff_page_is_clean(browser: Any, live_server: Any, site: Site) -> None:
+    with visiting(browser, live_server.url) as visitor:
         visitor.sign_in("sam", web_records.PASSWORD)
-        assert _problems(visitor, site.staff_pages(), scheme, width) == []
+        assert _problems(visitor, site.staff_pages()) == []
 
 
 def test_the_heatmap_is_read_by_keyboard(browser: Any, live_server: Any, site: Site) -> None:
@@ -190,12 +229,65 @@ def test_the_heatmap_is_read_by_keyboard(browser: Any, live_server: Any, site: S
         visitor.page.wait_for_url("**/samples/?task=Tidepool-5")
 
 
-def _problems(visitor: Any, pages: dict[str, int], scheme: str, width: int) -> list[str]:
+def test_charts_are_read_by_keyboard_pointer_and_touch(
+    browser: Any, live_server: Any, site: Site
+) -> None:
+    with visiting(browser, live_server.url) as visitor:
+        visitor.go("/b/tidepool/")
+        page, readout = visitor.page, visitor.page.locator(".readout output")
+        board = page.get_by_role("region", name="Leaderboard table")
+        board.focus()
+        readout.get_by_text("Petrel 9B · Rank 1 to 2: better than 0", exact=False).wait_for()
+        board.press("ArrowRight")
+        readout.get_by_text("95 % interval", exact=False).wait_for()
+        board.press("ArrowDown")
+        readout.get_by_text("Quillfish 8B ·", exact=False).wait_for()
+        board.press("End")
+        readout.get_by_text("Quillfish 8B · Outcome mix: pass 20.0 %", exact=False).wait_for()
+        page.locator(".wh svg").first.hover()
+        readout.get_by_text("Petrel 9B ·", exact=False).wait_for()
+        visitor.go("/m/quillfish-8b/")
+        history = page.get_by_role("group", name="pass@1 from snapshot to snapshot")
+        history.focus()
+        readout.get_by_text("Snapshot 1, ", exact=False).wait_for()
+        assert visitor.problems() == []
+        history.press("Enter")
+        page.wait_for_url("**/b/tidepool/v1/s1/")
+
+
+def test_a_tap_reads_a_cell_and_its_link_opens_it(
+    browser: Any, live_server: Any, site: Site
+) -> None:
+    with visiting(browser, live_server.url, width=360, touch=True) as visitor:
+        visitor.go("/b/tidepool/heatmap/?columns=number")
+        visitor.page.locator("#hm").tap(position={"x": 200, "y": 60})
+        readout = visitor.page.locator("#hm-readout")
+        readout.get_by_text("samples pass", exact=False).wait_for()
+        assert visitor.page.url.endswith("?columns=number")
+        readout.get_by_role("link", name="Open").tap()
+        visitor.page.wait_for_url("**/samples/?task=Tidepool-*")
+
+
+def test_charts_say_their_marks_without_javascript(
+    browser: Any, live_server: Any, site: Site
+) -> None:
+    with visiting(browser, live_server.url, javascript=False) as visitor:
+        visitor.go("/m/quillfish-8b/")
+        assert visitor.page.locator("svg.plot").count() == 2
+        assert visitor.page.locator("svg.plot [data-mark] > title").count() >= 3
+        assert visitor.page.locator(".readout").count() == 0
+        visitor.page.get_by_text("The curve as a table").click()
+        visitor.page.get_by_role("rowheader", name="2", exact=True).wait_for()
+
+
+def _problems(visitor: Any, pages: dict[str, int]) -> list[str]:
     problems = []
     for path, status in pages.items():
         visitor.go(path, status)
-        problems += visitor.problems()
-        _keep(visitor, path, scheme, width)
+        for scheme, width in visitor.looks():
+            found = visitor.problems(colours_only=scheme != SCHEMES[0])
+            problems += [f"{scheme}, {width} px: {one}" for one in found]
+            _keep(visitor, path, scheme, width)
     return problems
 
 
