@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.db import models
+from collections.abc import Collection, Mapping
+
+from django.db import models, transaction
 from django.utils import timezone
 
 from grading.engine.task import Kind
@@ -136,3 +138,33 @@ class Task(models.Model):
 
     def __str__(self) -> str:
         return self.task_id
+
+
+class TaskFlagManager(models.Manager["TaskFlag"]):
+    @transaction.atomic
+    def replace(self, version: BenchmarkVersion, found: Mapping[str, Collection[str]]) -> None:
+        """Put the flags of a version's tasks, by their slug, in the place of all they had."""
+        self.filter(task__version=version).delete()
+        flagged = Task.objects.filter(version=version, slug__in=[k for k, v in found.items() if v])
+        self.bulk_create(
+            TaskFlag(task_id=pk, name=name)
+            for pk, slug in flagged.values_list("pk", "slug")
+            for name in found[slug]
+        )
+
+
+class TaskFlag(models.Model):
+    """What the newest audit of the tasks found of one; names are those of `grading.flags`."""
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="flags")
+    name = models.CharField(max_length=20, db_index=True)
+
+    objects = TaskFlagManager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["task", "name"], name="one_task_flag_per_name"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task_id} {self.name}"

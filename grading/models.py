@@ -17,7 +17,7 @@ from grading.accounts.models import Attempts, Invitation
 from grading.addition_models import Addition
 from grading.alias_models import ModelAlias, ModelMerge
 from grading.api_models import ApiToken, IdempotencyKey
-from grading.benchmark_models import Benchmark, BenchmarkVersion, Task
+from grading.benchmark_models import Benchmark, BenchmarkVersion, Task, TaskFlag
 from grading.crash_models import CrashGroup, Fingerprint, GroupEvent
 from grading.engine.outcome import Outcome
 from grading.environment_models import Environment
@@ -55,6 +55,7 @@ __all__ = [
     "Sample",
     "Submission",
     "Task",
+    "TaskFlag",
     "TaskScore",
     "WorkerLoss",
 ]

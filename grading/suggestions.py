@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grading.flags import DOUBTS, FLAGS
+
 # Smaller groups say nothing about what their failures have in common.
 FEW = 5
 FEW_MODELS = 3
@@ -20,8 +22,9 @@ class Evidence:
 
     ``near``: miss only the group's target; ``passes``: samples of the same tasks that pass;
     ``reference``: ``passes``, ``misses`` (this very target), ``fails`` (otherwise) or empty where
-    there is none; ``worker`` and ``model``: (name, samples) of the most frequent one, out of
-    ``workers`` and ``graded_models`` that graded or took part.
+    there is none; ``flags`` of its tasks, by the task audit; ``worker`` and ``model``: (name,
+    samples) of the most frequent one, out of ``workers`` and ``graded_models`` that graded or took
+    part.
     """
 
     kind: str
@@ -32,6 +35,7 @@ class Evidence:
     passes: int = 0
     starved: int = 0
     reference: str = ""
+    flags: frozenset[str] = frozenset()
     worker: tuple[str, int] = ("", 0)
     workers: int = 0
     model: tuple[str, int] = ("", 0)
@@ -69,7 +73,7 @@ def _of_the_platform(found: Evidence) -> Suggestion | None:
 
 
 def _of_the_task(found: Evidence) -> Suggestion | None:
-    if found.kind not in ("assertion", "timeout"):
+    if found.kind not in DOUBTS:
         return None
     if found.reference == "misses":
         return _bug("The reference solution misses this target too.")
@@ -79,6 +83,9 @@ def _of_the_task(found: Evidence) -> Suggestion | None:
     if found.near >= FEW and found.models >= FEW_MODELS and found.near >= MOST * whole:
         share = f"{found.near} of the {whole} samples that meet every other target miss this one"
         return _bug(f"{share}, by {found.models} models.")
+    for flag in DOUBTS[found.kind]:
+        if flag in found.flags:
+            return _bug(f"The task audit flags the task as {flag}: {FLAGS[flag]}.")
     return None
 
 

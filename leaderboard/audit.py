@@ -16,7 +16,8 @@ from django.db.models.functions import Coalesce, Greatest
 
 from grading.engine import limits
 from grading.engine.outcome import Outcome
-from grading.models import Attempt, BenchmarkVersion, Sample, Submission, Task
+from grading.flags import FLAGS
+from grading.models import Attempt, BenchmarkVersion, Sample, Submission, Task, TaskFlag
 from leaderboard import snapshots
 from leaderboard.editions import Edition
 from leaderboard.models import Audit, Snapshot
@@ -26,15 +27,6 @@ LEAST_MODELS = 8
 SUSPECT_BELOW = -0.1
 CLOSE = 0.8
 MOST_CLOSE = 0.05
-
-FLAGS = {
-    "reference fails": "its own reference solution does not pass",
-    "suspect": "better models do worse on it than weaker ones",
-    "flaky": "the same program got different outcomes",
-    "limit too tight": "passing programs come close to the time limit",
-    "unsolved": "no model has a sample that passes",
-    "saturated": "every sample of every model passes",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +51,10 @@ class Finding:
 
 
 def audit_due() -> str:
-    """Audit every newest snapshot that was not yet; which, in words."""
+    """Audit every newest snapshot that was not yet; which, in words.
+
+    Flags are kept with the tasks as well, where triage finds them.
+    """
     mine = Snapshot.objects.filter(version=OuterRef("version")).order_by("-number")
     newest = Snapshot.objects.filter(pk=Subquery(mine.values("pk")[:1]), audit__isnull=True)
     done = []
@@ -68,6 +63,7 @@ def audit_due() -> str:
         Audit.objects.get_or_create(
             snapshot=snapshot, defaults={"tasks": [asdict(one) for one in found]}
         )
+        TaskFlag.objects.replace(snapshot.version, {one.slug: one.flags for one in found})
         done.append(str(snapshot))
     return f"audited the tasks of {', '.join(done)}" if done else ""
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from grading.files import Writers, csv_text, json_text, markdown, md_figure, md_text, respond
+from grading.flags import FLAGS
 from grading.models import BenchmarkVersion
 from grading.permissions import version_or_404
 from leaderboard import audit
@@ -41,17 +42,17 @@ def page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     sort = sort if sort in SORTS else "flags"
     flag = request.GET.get("flag", "")
     listed = sorted(
-        (one for one in found if flag not in audit.FLAGS or flag in one.flags), key=SORTS[sort][1]
+        (one for one in found if flag not in FLAGS or flag in one.flags), key=SORTS[sort][1]
     )
-    flagged = {name: [one.slug for one in found if name in one.flags] for name in audit.FLAGS}
+    flagged = {name: [one.slug for one in found if name in one.flags] for name in FLAGS}
     context = {
         "version": version,
         "found": found,
         "flags": [
             (name, said, len(flagged[name]), ",".join(flagged[name]))
-            for name, said in audit.FLAGS.items()
+            for name, said in FLAGS.items()
         ],
-        "flag": flag if flag in audit.FLAGS else "",
+        "flag": flag if flag in FLAGS else "",
         "sorts": [(key, label) for key, (label, _) in SORTS.items()],
         "sort": sort,
         "histogram": histogram(found),

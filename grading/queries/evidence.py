@@ -8,7 +8,16 @@ from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
 
-from grading.models import Attempt, CrashGroup, Fingerprint, Sample, Submission, Task, TaskScore
+from grading.models import (
+    Attempt,
+    CrashGroup,
+    Fingerprint,
+    Sample,
+    Submission,
+    Task,
+    TaskFlag,
+    TaskScore,
+)
 from grading.suggestions import Evidence, Suggestion, suggest
 
 GROUP = "fingerprint__group"
@@ -21,7 +30,7 @@ def suggestions(groups: Sequence[CrashGroup]) -> dict[int, Suggestion]:
 
 
 def evidence_of(groups: Sequence[CrashGroup]) -> list[tuple[CrashGroup, Evidence]]:
-    """What there is to know of each group that has samples; eight queries for all."""
+    """What there is to know of each group that has samples; nine queries for all."""
     ids = [group.pk for group in groups]
     samples = Sample.objects.filter(fingerprint__group__in=ids)
     counts = _counts(samples)
@@ -31,6 +40,7 @@ def evidence_of(groups: Sequence[CrashGroup]) -> list[tuple[CrashGroup, Evidence
     targets = _targets_of(ids)
     references = _references(tasks)
     passes = _passes(tasks)
+    flags = _flags(tasks)
     all_workers = Attempt.objects.aggregate(n=Count("worker", distinct=True))["n"]
     all_models = Submission.objects.aggregate(n=Count("language_model", distinct=True))["n"]
     return [
@@ -45,6 +55,7 @@ def evidence_of(groups: Sequence[CrashGroup]) -> list[tuple[CrashGroup, Evidence
                     [references[task] for task in tasks[group.pk] if task in references],
                     targets.get(group.pk, set()),
                 ),
+                flags=frozenset().union(*(flags[task] for task in tasks[group.pk])),
                 worker=workers[group.pk],
                 workers=all_workers,
                 model=models[group.pk],
@@ -112,6 +123,14 @@ def _references(tasks: dict[int, set[int]]) -> dict[int, Any]:
     wanted = set().union(*tasks.values())
     graded = Task.objects.filter(pk__in=wanted).exclude(reference_verdict=None)
     return dict(graded.values_list("pk", "reference_verdict"))
+
+
+def _flags(tasks: dict[int, set[int]]) -> dict[int, set[str]]:
+    wanted = set().union(*tasks.values())
+    found: dict[int, set[str]] = defaultdict(set)
+    for task, name in TaskFlag.objects.filter(task__in=wanted).values_list("task_id", "name"):
+        found[task].add(name)
+    return found
 
 
 def _passes(tasks: dict[int, set[int]]) -> dict[int, int]:

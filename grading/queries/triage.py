@@ -40,6 +40,8 @@ SORTS = {
 _OF_SAMPLE = {
     "benchmark": "task__version__benchmark__slug",
     "task": "task__task_id",
+    # One row for each sample still: a task has a flag once.
+    "flag": "task__flags__name",
     "model": "submission__language_model__name",
     "submission": "submission__public_id",
     "worker": "current_attempt__worker",
@@ -53,13 +55,17 @@ NOBODY = "nobody"
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Empty means any; ``state`` empty means open. ``assignee`` is a user name or `NOBODY`."""
+    """Empty means any; ``state`` empty means open. ``assignee`` is a user name or `NOBODY`.
+
+    ``flag``: of the tasks, by the task audit.
+    """
 
     q: str = ""
     state: str = ""
     kind: str = ""
     benchmark: str = ""
     task: str = ""
+    flag: str = ""
     model: str = ""
     submission: str = ""
     worker: str = ""

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from grading import triage as decisions
 from grading.engine.outcome import Outcome
+from grading.flags import FLAGS
 from grading.models import Benchmark, CrashGroup
 from grading.permissions import triage_only
 from grading.queries import failures
@@ -46,6 +47,7 @@ def _queue(
         "kinds": queries.KINDS,
         "states": CrashGroup.State.choices,
         "sorts": queries.SORTS,
+        "flags": FLAGS,
         "benchmarks": Benchmark.objects.values_list("slug", "title"),
         "people": [person.get_username() for person in queries.assignable()],
     }

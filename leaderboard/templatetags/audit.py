@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import template
 
+from grading.flags import FLAGS
 from grading.models import BenchmarkVersion
 from leaderboard.audit import Finding, latest
 
@@ -14,3 +15,9 @@ register = template.Library()
 def task_finding(version: BenchmarkVersion, slug: str) -> Finding | None:
     found = latest(version) or []
     return next((one for one in found if one.slug == slug), None)
+
+
+@register.filter
+def flag_words(name: str) -> str:
+    """What a flag means."""
+    return FLAGS[name]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from grading.engine.outcome import Label, Outcome, TargetResult
-from grading.models import CrashGroup, Task
+from grading.models import CrashGroup, Task, TaskFlag
 from grading.queries import evidence
 from grading.suggestions import Evidence, suggest
 from tests.grading import web_records
@@ -30,6 +30,10 @@ MISS = replace(PLAIN, kind="assertion", title="T/1: target 3 is not true")
         (replace(MISS, near=20, models=2), ""),
         (replace(MISS, near=4, samples=4), ""),
         (replace(PLAIN, reference="misses"), ""),
+        (replace(MISS, flags=frozenset({"suspect"})), "grader bug?"),
+        (replace(MISS, flags=frozenset({"limit too tight", "saturated"})), ""),
+        (replace(MISS, kind="timeout", flags=frozenset({"limit too tight"})), "grader bug?"),
+        (replace(PLAIN, flags=frozenset({"suspect", "flaky"})), ""),
         (replace(PLAIN, kind="platform"), "platform?"),
         (replace(PLAIN, kind="signal", title="signal SIGKILL, when asked"), "platform?"),
         (replace(PLAIN, kind="signal", title="signal SIGSEGV, when asked"), ""),
@@ -68,3 +72,18 @@ def test_a_planted_wrong_target_is_suggested_as_a_bug() -> None:
     Task.objects.filter(position=0).update(reference_verdict=missing.as_dict())
     found = evidence.suggestions([group])[group.pk]
     assert found.reason == "The reference solution misses this target too."
+
+
+@pytest.mark.django_db
+def test_flags_of_the_task_are_a_reason_for_its_failures_alone() -> None:
+    version = web_records.benchmark(tasks=2)
+    web_records.submission(
+        version, web_records.person("rosa"), lambda task, index: verdict(Outcome.ASSERTION_FAIL)
+    )
+    TaskFlag.objects.replace(version, {"Tidepool-0": ["suspect", "unsolved"], "Tidepool-1": []})
+    groups = list(CrashGroup.objects.order_by("title"))
+    found = evidence.suggestions(groups)
+    assert list(found) == [groups[0].pk]
+    assert found[groups[0].pk].reason == (
+        "The task audit flags the task as suspect: better models do worse on it than weaker ones."
+    )

@@ -9,7 +9,8 @@ import pytest
 from django.test import Client
 
 from grading.engine.outcome import Failure, Outcome, Trick
-from grading.models import CrashGroup, GroupEvent, Sample
+from grading.models import CrashGroup, GroupEvent, Sample, TaskFlag
+from grading.queries import triage
 from tests.grading import web_records
 from tests.grading.web_records import page, verdict
 
@@ -291,3 +292,17 @@ def test_a_grader_bug_is_told_on_the_page_of_its_task(client: Client, sam: Any) 
     # What a program said stays with those who may see it.
     assert " · message of" in group.title and "message of" not in shown
     assert "Under review" not in page(client, "/b/tidepool/tasks/Tidepool-1/")
+
+
+def test_the_queue_is_filtered_by_flags_of_tasks_and_counts_each_sample_once(
+    client: Client, sam: Any
+) -> None:
+    version = web_records.benchmark(tasks=2)
+    web_records.submission(version, sam, lambda task, index: verdict(Outcome.ASSERTION_FAIL))
+    TaskFlag.objects.replace(version, {"Tidepool-1": ["suspect", "flaky"]})
+    flagged = triage.queue_page(triage.Filters(flag="suspect"), "1").object_list
+    assert [(row.title.partition(":")[0], row.samples) for row in flagged] == [("Tidepool/1", 2)]
+    assert len(triage.queue_page(triage.Filters(), "1").object_list) == 2
+    shown = page(client, "/triage/?flag=suspect")
+    assert '<option value="suspect" selected>' in shown
+    assert "Tidepool/0" not in shown

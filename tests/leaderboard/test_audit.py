@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
 from django.urls import reverse
 
-from grading.models import Attempt, Sample, Task
+from grading.models import Attempt, Sample, Task, TaskFlag
 from leaderboard import snapshots
 from leaderboard.audit import audit_due, correlation, latest
 from leaderboard.audit_charts import histogram, scatter
@@ -135,3 +136,44 @@ def test_the_page_lists_flags_and_links_to_the_board_without_them(client, versio
     task = client.get(reverse("task", args=["tidepool", "tidepool-2"])).content.decode()
     assert "suspect</a>" in task
     assert "Leaderboard without this task" in task
+
+
+def test_flags_are_kept_with_the_tasks_for_triage_until_the_next_audit(version):
+    def flags():
+        return set(TaskFlag.objects.values_list("task__slug", "name"))
+
+    audit_due()
+    assert {("tidepool-1", "unsolved"), ("tidepool-2", "suspect")} <= flags()
+    builders.submission(version, "Gannet", [(1, 1)] * 14)
+    snapshots.take(version)
+    audit_due()
+    assert ("tidepool-1", "unsolved") not in flags()
+    assert ("tidepool-2", "suspect") in flags()
+
+
+def test_the_page_of_a_task_has_all_its_figures(client, version):
+    sample(version, 2, "pass", "timeout")
+    audit_due()
+    body = client.get(reverse("task", args=["tidepool", "tidepool-2"])).content.decode()
+    said = " ".join(re.sub(r"<[^>]*>", " ", body.partition('id="au"')[2]).split())
+    for part in (
+        "Solved by 50.0 % of 10 models",
+        "Mean pass rate 50.0 %",
+        "Discrimination −0.",
+        "Flake rate 100.0 %",
+        "Close to the limit 0.0 %",
+        "Suspect: better models do worse on it than weaker ones.",
+        "Flaky: the same program got different outcomes.",
+    ):
+        assert part in said.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_flags_lead_those_who_may_to_the_failures(client, version):
+    audit_due()
+    address = reverse("audit", args=["tidepool", 1])
+    assert "/triage/?" not in client.get(address).content.decode()
+    admin = builders.user("admin")
+    admin.is_staff = True
+    admin.save()
+    client.force_login(admin)
+    assert "/triage/?benchmark=tidepool&amp;flag=suspect" in client.get(address).content.decode()
