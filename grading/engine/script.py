@@ -105,28 +105,31 @@ def own_part(problem: BaseException) -> Any:
 
 def give_input(data: bytes) -> None:
     """Make descriptor 0, and ``sys.stdin``, a file that holds ``data`` and has no name."""
-    file = unnamed_file()
-    framing.write_all(file, data)
-    posix.lseek(file, 0, 0)
-    posix.dup2(file, 0)
-    posix.close(file)
+    reading = unnamed_file(data)
+    posix.dup2(reading, 0)
+    posix.close(reading)
     # The interpreter's own was made for a pipe.
     encoding, errors = sys.stdin.encoding, sys.stdin.errors
     fresh = open(0, encoding=encoding, errors=errors, newline="\n", closefd=False)  # noqa: SIM115
     sys.stdin = sys.__stdin__ = fresh  # type: ignore[misc]
 
 
-def unnamed_file() -> int:
-    """A file of the work directory, which shows no trace of it where the file system can do that.
+def unnamed_file(data: bytes) -> int:
+    """A descriptor that reads ``data`` and cannot change it.
 
-    Where a sandbox is kept, a trace would make it the last run there.
+    The file never has a name where the system can do that: in a sandbox that is kept, a trace in
+    the work directory would make this the last run there.
     """
     try:
-        return posix.open(".", posix.O_TMPFILE | posix.O_RDWR, 0o600)
+        writing = posix.open(".", posix.O_TMPFILE | posix.O_WRONLY, 0o600)
+        reading = posix.open("/proc/self/fd/" + str(writing), posix.O_RDONLY)
     except OSError:
-        file = posix.open(INPUT_NAME, posix.O_RDWR | posix.O_CREAT | posix.O_EXCL, 0o600)
+        writing = posix.open(INPUT_NAME, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o600)
+        reading = posix.open(INPUT_NAME, posix.O_RDONLY)
         posix.unlink(INPUT_NAME)
-        return file
+    framing.write_all(writing, data)
+    posix.close(writing)
+    return reading
 
 
 def main() -> None:

@@ -281,6 +281,8 @@ def observations(row: Report, report: Report) -> list[str]:
     verdict = report["verdict"] or {}
     if verdict.get("new_descriptors", 0) > 0:
         found.append(f"descriptors_left:{verdict['new_descriptors']}")
+    if verdict.get("next", "pass") != "pass":
+        found.append(f"harmed_the_next:{verdict['next']}")
     if verdict.get("over_limit_s", 0.0) > 1.0:
         found.append(f"wall_over_limit_by_s:{verdict['over_limit_s']:.1f}")
     if verdict and report["worker_rss_mb"] > 64 and "new_descriptors" in verdict:

@@ -41,14 +41,17 @@ class Setting:
     """One way to run attacks. ``tier`` empty: unprotected. ``root``: uid 0 of the namespace.
 
     ``refused``: what of Landlock and seccomp the kernel refuses, as old ones and containers do.
+    ``kept``: in a sandbox that is kept for a batch, with an honest program before and after.
     """
 
     tier: str
     root: bool = False
     refused: tuple[str, ...] = ()
+    kept: bool = False
 
     def __str__(self) -> str:
         words = [self.tier or "unprotected", *(f"no {name}" for name in self.refused)]
+        words += ["kept"] if self.kept else []
         return ", ".join([*words, "namespace root"] if self.root else words)
 
 
@@ -59,7 +62,7 @@ def run(setting: Setting, case: dict[str, Any]) -> dict[str, Any]:
     order = {
         "worker": [_python(), "-S", "-B", "/opt/attacks/worker.py"],
         "env": _environment(),
-        "case": {**case, "tier": setting.tier},
+        "case": {**case, "tier": setting.tier, "kept": setting.kept},
         # A timeout for the host's load is run once more.
         "patience_s": repeat * (2 * timeout_s + 8) if setting.tier else timeout_s + 4,
     }

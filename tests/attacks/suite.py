@@ -16,6 +16,7 @@ from tests.attacks.fake_host import Setting
 
 TIERS = ("bwrap", "unshare", "unshare-root", "rlimit")
 SETTINGS = [
+    *(Setting("bwrap", root, kept=True) for root in (False, True)),
     *(Setting(tier, root) for tier in TIERS for root in (False, True)),
     Setting("rlimit", refused=("landlock", "seccomp")),
 ]

@@ -33,7 +33,8 @@ _NAMES = """
 QUICK = _NAMES.split()
 # On bare resource limits verdicts hold; files, network and other processes are not guarded.
 ROWS = {
-    Setting("bwrap"): QUICK,
+    Setting("bwrap", kept=True): QUICK,
+    Setting("bwrap"): QUICK[1::2],
     Setting("rlimit"): QUICK[::2],
     Setting("rlimit", refused=("landlock", "seccomp")): QUICK[:15:2],
 }

@@ -22,7 +22,7 @@ from grading.engine.grade import grade
 from grading.engine.outcome import PlatformError
 from grading.engine.program import build_program
 from grading.engine.sandbox import Sandbox
-from grading.engine.task import Kind
+from grading.engine.task import Generation, Kind, Task
 
 
 def say(line: Any) -> None:
@@ -75,6 +75,20 @@ def graded(case: Case, sandbox: Sandbox) -> dict[str, Any]:
     }
 
 
+def graded_between(case: Case, sandbox: Sandbox) -> dict[str, Any]:
+    """As one of many programs that share a sandbox: ``next`` is the outcome of the one after."""
+    honest = Task(("f(1) == 2", "left() == []"), entry_points=("f", "left"))
+    program = Generation(
+        "import os\n"
+        "def f(x): return x + 1\n"
+        "def left(): return [n for d in ('.', '/tmp', '/dev/shm') for n in os.listdir(d)]"
+    )
+    with sandbox.warm():
+        grade(honest, program, sandbox)
+        seen = graded(case, sandbox)
+        return seen | {"next": grade(honest, program, sandbox).outcome.value}
+
+
 def unprotected(case: Case) -> dict[str, Any]:
     """What many graders do: program and targets in one file, exit status 0 is a pass."""
     task = case.task
@@ -102,7 +116,7 @@ def is_expression(text: str) -> bool:
 
 def main() -> None:
     row = json.loads(sys.stdin.readline())
-    tier = row.pop("tier")
+    tier, kept = row.pop("tier"), row.pop("kept")
     case = read_case(1, json.dumps(row))
     sandbox = Sandbox("attacks", isolation=tier or "auto")
     if tier:
@@ -114,7 +128,8 @@ def main() -> None:
             return
     say({"hardening": sandbox.hardening, "uid": os.getuid()})
     sys.stdin.readline()
-    say(graded(case, sandbox) if tier else unprotected(case))
+    way = (graded_between if kept else graded) if tier else None
+    say(way(case, sandbox) if way else unprotected(case))
     sys.stdin.readline()
 
 
