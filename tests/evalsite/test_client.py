@@ -112,7 +112,7 @@ def test_it_adds_samples_to_a_submission(run: Run, file: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--add-to", "none"], "Not Found"),
+        (["--add-to", "none"], "There is no such thing, or not for you"),
         (["--add-to", "x", "--model", "Heron"], "--add-to keeps benchmark"),
         (["--model", "Heron"], "name --benchmark and --model, or a submission by --add-to"),
     ],
