@@ -10,7 +10,7 @@ from typing import Any, Literal
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from ninja import Router
 
-from grading.api.auth import Caller
+from grading.api.auth import Caller, viewer_of
 from grading.api.errors import Problem
 from grading.api.links import absolute
 from grading.files import TYPES
@@ -59,7 +59,7 @@ def comparison(
     """All that the compare page shows. ``a`` and ``b`` are slugs of models or ids of submissions,
     otherwise the highest rows that are left.
     """
-    found = compare(version_or_404(request.user, slug, version), a, b, request.user)
+    found = compare(version_or_404(request.user, slug, version), a, b, viewer_of(request))
     if found is None:
         raise Problem(409, "nothing to compare", "This board has fewer than two models.")
     return HttpResponse(comparison_export.to_json(found), content_type="application/json")

@@ -38,7 +38,7 @@ def test_a_comparison_is_that_of_the_page(client: Client, two_models: None) -> N
     place = f"{ROOT}/benchmarks/tidepool/compare"
     answer = client.get(place, {"a": "gannet-22b", "b": "petrel-9b"})
     found = answer.json()
-    page = "/b/tidepool/compare/?a=gannet-22b&b=petrel-9b&format=json"
+    page = "/b/tidepool/compare/gannet-22b...petrel-9b/?format=json"
     assert found == json.loads(client.get(page).content)
     assert (found["a"]["model"], found["b"]["pass@1"]) == ("Gannet 22B", 1.0)
     assert client.get(place).json()["a"]["model"] == "Petrel 9B"
