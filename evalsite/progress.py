@@ -11,7 +11,9 @@ from evalsite.console import Console
 from grading import queue_control
 from grading.models import Sample, Submission
 
-POLL_S = 0.5
+POLL_S, LONGEST_POLL_S = 0.5, 5.0
+# A look at a large submission is not free: it gets no more than this share of the time.
+LOOK_SHARE = 0.05
 
 
 def wait(submissions: Sequence[Submission], console: Console, tick: Callable[[], None]) -> None:
@@ -21,6 +23,7 @@ def wait(submissions: Sequence[Submission], console: Console, tick: Callable[[],
     """
     began = time.monotonic()
     while True:
+        looked = time.monotonic()
         tick()
         done, total = _counts(submissions)
         line = f"Graded {done:,} of {total:,} samples"
@@ -29,7 +32,8 @@ def wait(submissions: Sequence[Submission], console: Console, tick: Callable[[],
             return
         stopped = queue_control.stopped()
         console.progress(f"{line}, {stopped.mode}: {stopped.reason}" if stopped else f"{line} ...")
-        time.sleep(POLL_S)
+        cost_s = time.monotonic() - looked
+        time.sleep(min(max(POLL_S, cost_s / LOOK_SHARE), LONGEST_POLL_S))
 
 
 def _open(submissions: Sequence[Submission]) -> bool:
