@@ -22,17 +22,18 @@ HEIGHT = 900
 
 def main() -> None:
     options = _options()
-    board, pair = f"/b/{options.benchmark}/", f"a={options.a}&b={options.b}"
+    board = f"/b/{options.benchmark}/"
     pictures = {
         "board": (board, "light"),
         "board-dark": (board, "dark"),
         "heatmap": (f"{board}heatmap/", "light"),
-        "compare": (f"{board}compare/?{pair}", "light"),
+        "compare": (f"{board}compare/{options.a}...{options.b}/", "light"),
     }
     FOLDER.mkdir(exist_ok=True)
     with launched() as browser:
         for name, (path, scheme) in pictures.items():
             with visiting(browser, options.site.rstrip("/"), scheme) as visitor:
+                visitor.page.set_default_navigation_timeout(120_000)
                 visitor.page.set_viewport_size({"width": 1280, "height": HEIGHT})
                 visitor.go(path)
                 visitor.page.screenshot(path=FOLDER / f"{name}.png")
