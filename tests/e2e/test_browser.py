@@ -231,32 +231,6 @@ def test_the_heatmap_is_read_by_keyboard(browser: Any, live_server: Any, site: S
         visitor.page.wait_for_url("**/samples/?task=Tidepool-5")
 
 
-def test_charts_are_read_by_keyboard_pointer_and_touch(
-    browser: Any, live_server: Any, site: Site
-) -> None:
-    with visiting(browser, live_server.url) as visitor:
-        visitor.go("/b/tidepool/")
-        page, readout = visitor.page, visitor.page.locator(".readout output")
-        board = page.get_by_role("region", name="Leaderboard table")
-        board.focus()
-        readout.get_by_text("Petrel 9B · Rank 1 to 2: better than 0", exact=False).wait_for()
-        board.press("ArrowRight")
-        readout.get_by_text("95 % interval", exact=False).wait_for()
-        board.press("ArrowDown")
-        readout.get_by_text("Quillfish 8B ·", exact=False).wait_for()
-        board.press("End")
-        readout.get_by_text("Quillfish 8B · Outcome mix: pass ", exact=False).wait_for()
-        page.locator(".wh svg[data-mark]").first.hover()
-        readout.get_by_text("Petrel 9B ·", exact=False).wait_for()
-        visitor.go("/m/quillfish-8b/")
-        history = page.get_by_role("group", name="pass@1 from snapshot to snapshot")
-        history.focus()
-        readout.get_by_text("Snapshot 1, ", exact=False).wait_for()
-        opens = page.get_by_role("link", name="Open", exact=True)
-        assert opens.get_attribute("href") == "/b/tidepool/v1/s1/"
-        assert visitor.problems() == []
-
-
 def test_a_tap_reads_a_cell_and_its_link_opens_it(
     browser: Any, live_server: Any, site: Site
 ) -> None:
