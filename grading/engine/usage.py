@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+_READ_BYTES = 65536
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -81,7 +82,13 @@ def _peak_bytes(pid: int) -> int:
 
 def _read(pid: int, name: str) -> str:
     try:
-        with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as file:
-            return file.read()
+        descriptor = os.open(f"/proc/{pid}/{name}", os.O_RDONLY)
     except OSError:
         return ""
+    try:
+        parts = list(iter(lambda: os.read(descriptor, _READ_BYTES), b""))
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+    return b"".join(parts).decode(errors="replace")
