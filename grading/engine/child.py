@@ -19,6 +19,7 @@ import secrets
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -35,6 +36,16 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 logger = logging.getLogger(__name__)
 _live: set[Child] = set()
+_starting = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """A fork made while another thread holds the lock would wait for that one for ever."""
+    global _starting
+    _starting = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 class Child:
@@ -80,13 +91,15 @@ class Child:
         self._host_fds: list[int] = []
         self._spent_s = 0.0
         self._tag = (1 << 40) + secrets.randbits(40)
-        _reap_orphans(True)
         try:
-            self._spawn(list(argv), dict(env), cwd, capture, user, handed, core, socket_in)
+            # What a child inherits is this whole process's, so threads take turns.
+            with _starting:
+                _reap_orphans(True)
+                self._spawn(list(argv), dict(env), cwd, capture, user, handed, core, socket_in)
+                _live.add(self)
         except OSError as error:
             self._close_pipes()
             raise PlatformError(f"cannot start {argv[0]}: {error}") from error
-        _live.add(self)
 
     def _spawn(
         self,
@@ -254,9 +267,10 @@ class Child:
         self._host_fds.clear()
 
     def _release(self) -> None:
-        _live.discard(self)
-        if not _live:
-            _reap_orphans(False)
+        with _starting:
+            _live.discard(self)
+            if not _live:
+                _reap_orphans(False)
         self._close_pipes()
         if self.workdir:
             remove_tree(self.workdir)

@@ -11,11 +11,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from grading.engine.child import Child
+from grading.engine.drain import drain
 from grading.engine.isolation import TIERS
 from grading.engine.outcome import PlatformError
 from grading.engine.sandbox import Sandbox
@@ -345,3 +347,12 @@ def test_remove_abandoned_keeps_those_of_the_living() -> None:
         assert os.path.isdir(mine)
     finally:
         remove_tree(mine)
+
+
+def test_threads_start_children_that_are_their_own(sandbox: Sandbox) -> None:
+    def run(number: int) -> bytes:
+        with sandbox.start(["-c", f"print({number})"]) as child:
+            return drain(child, 20).stdout
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(run, range(24))) == [f"{number}\n".encode() for number in range(24)]
