@@ -72,14 +72,34 @@ class Kernel:
         if plan.get("seccomp"):
             self.filter(bytes.fromhex(plan["seccomp"]))
 
-    def landlock(self, ruleset: str, rules: list[Any]) -> None:
-        """``ruleset`` is the attribute structure in hex; a rule is a path and its rights."""
-        attribute = bytes.fromhex(ruleset)
-        handle = self.call("syscall", _LANDLOCK_CREATE_RULESET, attribute, len(attribute), 0)
+    def landlock(self, ruleset: str, rules: list[Any], handle: int | None = None) -> None:
+        """``ruleset`` is the attribute structure in hex; a rule is a path and its rights.
+
+        ``handle`` is of a :meth:`ruleset` that ``rules`` come on top of.
+        """
+        if handle is None:
+            handle = self.ruleset(ruleset)
         for path, rights in rules:
             self.allow(handle, path, rights)
         self.call("syscall", _LANDLOCK_RESTRICT_SELF, handle, 0)
         posix.close(handle)
+
+    def ruleset(self, ruleset: str) -> int:
+        """Descriptor of a new one without rules."""
+        attribute = bytes.fromhex(ruleset)
+        return self.call("syscall", _LANDLOCK_CREATE_RULESET, attribute, len(attribute), 0)
+
+    def prepare(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """The plan with what is the same for all copies of this process done already."""
+        if not plan.get("landlock"):
+            return plan
+        ruleset, rules = plan["landlock"]["ruleset"], plan["landlock"]["rules"]
+        handle = self.ruleset(ruleset)
+        own = [rule for rule in rules if rule[0].startswith("/proc/self")]
+        for path, rights in rules:
+            if not path.startswith("/proc/self"):
+                self.allow(handle, path, rights)
+        return dict(plan, landlock={"ruleset": ruleset, "rules": own, "handle": handle})
 
     def allow(self, handle: int, path: str, rights: int) -> None:
         try:

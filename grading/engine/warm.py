@@ -35,6 +35,7 @@ def serve(become: Callable[[list[int], dict[str, Any]], None], count: int) -> No
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, inside.private(0))
     inside.move(posix.open("/dev/null", posix.O_RDONLY), 0)
     kernel = confine.Kernel()
+    copy = kernel.prepare(plans["copy"])
     kernel.apply(plans["own"])
     gc.collect()
     # What is there now need never be looked at again, so copies share its memory.
@@ -45,7 +46,7 @@ def serve(become: Callable[[list[int], dict[str, Any]], None], count: int) -> No
         if posix.fork() == 0:
             control.send(b"B")
             control.close()
-            kernel.apply(plans["copy"])
+            kernel.apply(copy)
             become(descriptors, plans)
         for descriptor in descriptors:
             posix.close(descriptor)
