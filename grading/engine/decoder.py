@@ -10,9 +10,17 @@ what a candidate does to ``builtins`` does not reach it.
 
 from __future__ import annotations
 
-from grading.engine import arrays, tables
+import sys
+
 from grading.engine.framing import TooLarge, WireError
-from grading.engine.kinds import BUILTIN_TYPES, CONSTANTS, MAX_DEPTH, container_base, library_name
+from grading.engine.kinds import (
+    BUILTIN_TYPES,
+    CONSTANTS,
+    LIBRARY_CONTAINERS,
+    LIBRARY_TAGS,
+    MAX_DEPTH,
+    container_base,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,8 +57,10 @@ class Decoder:
 
     def _decode_tagged(self, node: Any) -> Any:
         tag = node[0]
-        if tag in _LIBRARY:
-            return _LIBRARY[tag](self, node)
+        if tag in LIBRARY_TAGS:
+            from grading.engine import libraries
+
+            return libraries.VALUES[tag](self, node)
         if tag in _FILLERS:
             return self._container(tag, node)
         if tag == "ref":
@@ -77,8 +87,10 @@ class Decoder:
     def refill(self, value: Any, nodes: Any) -> None:
         """Put the contents ``nodes`` into an existing container."""
         base = container_base(type(value))
-        if base in _LIBRARY_CONTENTS:
-            refill_library(value, _LIBRARY_CONTENTS[base](self, nodes))
+        if base in LIBRARY_CONTAINERS:
+            from grading.engine import libraries
+
+            libraries.refill(value, libraries.CONTAINERS[base](self, nodes))
             return
         parts = [self.decode(part) for part in nodes]
         if base is bytearray:
@@ -142,7 +154,9 @@ _FILLERS: dict[str, tuple[int, Callable[[Any], Any], Callable[[Any, list[Any]], 
 
 def _float_value(parts: list[Any]) -> float:
     if parts[0] in ("math.nan", "numpy.nan"):
-        nan: float = arrays.loaded(parts[0].partition(".")[0]).nan
+        library = parts[0].partition(".")[0]
+        __import__(library)
+        nan: float = sys.modules[library].nan
         return nan
     return float(parts[0])
 
@@ -199,31 +213,3 @@ _BUILDERS: dict[str, Callable[[list[Any]], Any]] = {
     "timedelta": _datetime("timedelta"),
     "timezone": _datetime("timezone"),
 }
-
-_LIBRARY: dict[str, Callable[[Decoder, Any], Any]] = {
-    "ndarray": arrays.take_array,
-    "npscalar": arrays.take_scalar,
-    "npdtype": arrays.take_dtype,
-    "nptype": arrays.take_type,
-    "Series": tables.take_series,
-    "DataFrame": tables.take_frame,
-    "Index": lambda decoder, node: tables.take_index(decoder, node[1:]),
-    "column": lambda decoder, node: tables.take_column(decoder, node[1:]),
-    "Timestamp": tables.take_timestamp,
-    "Timedelta": tables.take_timedelta,
-    "Period": tables.take_period,
-    "Interval": tables.take_interval,
-    "missing": tables.take_missing,
-}
-
-_LIBRARY_CONTENTS: dict[Any, Callable[[Decoder, Any], Any]] = {
-    "ndarray": arrays.array_of,
-    "Series": tables.series_of,
-    "DataFrame": tables.frame_of,
-}
-
-
-def refill_library(value: Any, new: Any) -> None:
-    """Make an array, series or frame hold what ``new``, another one, holds."""
-    refill = arrays.refill if library_name(type(value)) == "ndarray" else tables.refill
-    refill(value, new)

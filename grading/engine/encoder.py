@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import sys
 
-from grading.engine import arrays, tables
 from grading.engine.framing import MAX_FRAME, TooLarge
 from grading.engine.kinds import (
     BUILTIN_TYPES,
-    EXTENSION_ARRAYS,
+    LIBRARY_CONTAINERS,
     MAX_DEPTH,
     NotData,
     container_base,
@@ -104,7 +103,13 @@ class Encoder:
 
     def library_node(self, value: Any) -> Any:
         """Node of numpy's or pandas' data as plain data; NotData for anything else."""
-        node = _LIBRARY_NODES.get(library_name(type(value)))
+        name = library_name(type(value))
+        if not name:
+            raise NotData
+        # Loaded where it is needed: most programs use neither library.
+        from grading.engine import libraries
+
+        node = libraries.NODES.get(name)
         if node is None:
             raise NotData
         known = len(self.objects)
@@ -134,8 +139,10 @@ class Encoder:
     def contents(self, value: Any) -> Any:
         """What a numbered container holds now; nested numbered ones as references."""
         base = container_base(type(value))
-        if base in _LIBRARY_CONTENTS:
-            return _LIBRARY_CONTENTS[base](self, value)
+        if base in LIBRARY_CONTAINERS:
+            from grading.engine import libraries
+
+            return libraries.CONTENTS[base](self, value)
         _, items = _CONTENTS[base]
         return [self.encode(item) for item in items(value)]
 
@@ -279,28 +286,4 @@ _STDLIB_ENCODERS: dict[str, Callable[[Encoder, Any], Any]] = {
     "defaultdict": _dict_like("defaultdict"),
     "Counter": _dict_like("Counter"),
     "deque": _deque_node,
-}
-
-_LIBRARY_NODES: dict[str, Callable[[Encoder, Any], Any]] = {
-    "ndarray": arrays.array_node,
-    "generic": arrays.scalar_node,
-    "dtype": arrays.dtype_node,
-    "Series": tables.series_node,
-    "DataFrame": tables.frame_node,
-    "Index": lambda encoder, value: ["Index", *tables.index_node(encoder, value)],
-    "Timestamp": tables.moment_node("Timestamp"),
-    "Timedelta": tables.moment_node("Timedelta"),
-    "Period": tables.period_node,
-    "Interval": tables.interval_node,
-    "missing": tables.missing_node,
-    **{
-        name: lambda encoder, value: ["column", *tables.column_node(encoder, value)]
-        for name in EXTENSION_ARRAYS
-    },
-}
-
-_LIBRARY_CONTENTS: dict[Any, Callable[[Encoder, Any], Any]] = {
-    "ndarray": arrays.content,
-    "Series": tables.series_content,
-    "DataFrame": tables.frame_content,
 }

@@ -14,7 +14,7 @@ Runs inside the judge; written for Python 3.8.
 
 from __future__ import annotations
 
-from grading.engine.decoder import Decoder, refill_library
+from grading.engine.decoder import Decoder
 from grading.engine.kinds import library_name
 
 TYPE_CHECKING = False
@@ -133,7 +133,9 @@ def _contents(container: Any) -> Any:
 
 def _restore(container: Any, contents: Any) -> None:
     if library_name(type(container)):
-        refill_library(container, contents)
+        from grading.engine import libraries
+
+        libraries.refill(container, contents)
         return
     container.clear()
     if isinstance(container, dict):

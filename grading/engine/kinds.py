@@ -53,6 +53,13 @@ _PLAIN = frozenset((bool, range, *_DATA))
 
 BUILTIN_TYPES = {cls: cls.__name__ for cls in (bool, object, type, range, type(None), *_DATA)}
 
+# What of numpy and pandas can be changed in place, and the tags of all that travels as data.
+LIBRARY_CONTAINERS = frozenset(("ndarray", "Series", "DataFrame"))
+LIBRARY_TAGS = LIBRARY_CONTAINERS | {
+    *("npscalar", "npdtype", "nptype", "Index", "column", "Timestamp", "Timedelta", "Period"),
+    *("Interval", "missing"),
+}
+
 CONSTANTS = {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}
 
 
@@ -121,7 +128,7 @@ def data_base(cls: type) -> type | None:
 def container_base(cls: type) -> Any:
     """The mutable container that ``cls`` is derived from; those outside builtins by name."""
     library = library_name(cls)
-    if library in ("ndarray", "Series", "DataFrame"):
+    if library in LIBRARY_CONTAINERS:
         return library
     for base in mro_of(cls):
         if base in _CONTAINERS:

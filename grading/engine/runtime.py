@@ -20,7 +20,9 @@ from grading.engine import framing
 _HERE = Path(__file__).resolve().parent
 
 # In the order in which they are to be executed; the last one's main() runs.
-_VALUES = ("framing", "kinds", "arrays", "tables", "encoder", "decoder")
+# Read only where a program or a target uses numpy or pandas.
+_LATER = ("arrays", "tables", "libraries")
+_VALUES = ("framing", "kinds", "encoder", "decoder", *_LATER)
 CELL = (*_VALUES, "inside", "denylist", "operations", "loading", "classes", "cell")
 SCRIPT = ("framing", "kinds", "inside", "denylist", "loading", "script")
 JUDGE = (*_VALUES, "confine", "inside", "in_place", "stand_ins", "remote", "targets", "judge")
@@ -50,10 +52,17 @@ loaded = {"grading.engine": package, "__future__": package}
 for name in ("copyright", "credits", "exit", "help", "license", "quit"):
     vars(builtins).pop(name, None)
 real = builtins.__import__
+later = {}
 def find(name, globals=None, locals=None, fromlist=(), level=0):
-    return loaded[name] if name in loaded else real(name, globals, locals, fromlist, level)
+    if name not in loaded:
+        return real(name, globals, locals, fromlist, level)
+    if name == "grading.engine":
+        for part in fromlist or ():
+            if part in later:
+                load(part, marshal.loads(later.pop(part)))
+    return loaded[name]
 private = dict(vars(builtins), __import__=find)
-for name, code in read():
+def load(name, code):
     module = type(sys)(name)
     module.__file__ = "<evalsite %s>" % name
     module.__builtins__ = private
@@ -62,6 +71,12 @@ for name, code in read():
     if type(code) is str:
         code = compile(code, module.__file__, "exec", 0, True)
     exec(code, module.__dict__)
+    return module
+for name, code in read():
+    if type(code) is bytes:
+        later[name] = code
+    else:
+        module = load(name, code)
 # All of this stays, so nobody need ever look through it for what can go.
 gc.freeze()
 gc.enable()
@@ -85,12 +100,13 @@ def image(names: tuple[str, ...], python_version: str) -> bytes:
 
 @cache
 def _image(names: tuple[str, ...], compiled: bool) -> bytes:
-    modules = []
+    modules: list[tuple[str, Any]] = []
     for name in names:
         source = (_HERE / f"{name}.py").read_text(encoding="utf-8")
         # Without its docstrings it is read sooner.
         code = compile(source, f"<evalsite {name}>", "exec", dont_inherit=True, optimize=2)
-        modules.append((name, code if compiled else source))
+        sent = marshal.dumps(code) if name in _LATER else code
+        modules.append((name, sent if compiled else source))
     loader = compile(_LOADER, "<evalsite>", "exec", dont_inherit=True) if compiled else _LOADER
     return _part(loader, compiled) + _part(modules, compiled)
 

@@ -6,7 +6,7 @@ import math  # noqa: F401  # what set-up code and prompts import most, loaded fo
 import posix
 import typing  # noqa: F401
 
-from grading.engine import inside, judge, warm
+from grading.engine import inside, judge, libraries, warm  # noqa: F401
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
