@@ -25,6 +25,8 @@ ARGUMENTS = [
 ]
 WIDTHS = {360: 740, 1280: 900}
 SCHEMES = ("light", "dark")
+# Of axe's rules about colour all that run by default, so without those of level AAA.
+COLOUR_RULES = ["color-contrast", "link-in-text-block"]
 REPORT_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) => {
   console.error(`CSP: ${event.violatedDirective} blocked ${event.blockedURI} ${event.sample}`);
@@ -102,7 +104,7 @@ class Visitor:
             self.page.evaluate(AXE_SCRIPT)
         options: dict[str, Any] = {"resultTypes": ["violations"]}
         if colours_only:
-            options["runOnly"] = {"type": "tag", "values": ["cat.color"]}
+            options["runOnly"] = {"type": "rule", "values": COLOUR_RULES}
         found: list[dict[str, Any]] = self.page.evaluate(
             "(options) => axe.run(document, options).then((found) => found.violations)", options
         )

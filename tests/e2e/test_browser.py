@@ -231,6 +231,40 @@ def test_the_heatmap_is_read_by_keyboard(browser: Any, live_server: Any, site: S
         visitor.page.wait_for_url("**/samples/?task=Tidepool-5")
 
 
+def test_the_charts_of_a_board_are_read_by_keyboard_and_pointer(
+    browser: Any, live_server: Any, site: Site
+) -> None:
+    with visiting(browser, live_server.url) as visitor:
+        visitor.go("/b/tidepool/")
+        board = visitor.page.get_by_role("region", name="Leaderboard table")
+        read = visitor.page.get_by_role("status").filter(has_text="·")
+        board.focus()
+        read.filter(has_text="Petrel 9B · Rank 1 to 2: better than 0").wait_for()
+        board.press("ArrowRight")
+        read.filter(has_text="95 % interval").wait_for()
+        board.press("ArrowDown")
+        read.filter(has_text="Quillfish 8B · ").filter(has_text="95 % interval").wait_for()
+        board.press("End")
+        read.filter(has_text="Quillfish 8B · Outcome mix: pass ").wait_for()
+        visitor.page.locator(".wh svg[data-mark]").first.hover()
+        read.filter(has_text="Petrel 9B · ").filter(has_text="95 % interval").wait_for()
+        assert visitor.problems() == []
+
+
+def test_enter_opens_the_mark_of_a_chart_that_leads_somewhere(
+    browser: Any, live_server: Any, site: Site
+) -> None:
+    with visiting(browser, live_server.url) as visitor:
+        visitor.go("/m/petrel-9b/")
+        history = visitor.page.get_by_role("group", name="pass@1 from snapshot to snapshot")
+        history.focus()
+        visitor.page.get_by_role("status").filter(has_text="Snapshot 1, ").wait_for()
+        assert visitor.problems() == []
+        with visitor.page.expect_navigation(url="**/b/tidepool/v1/s1/"):
+            history.press("Enter")
+        visitor.page.get_by_role("heading", level=1, name="Tidepool").wait_for()
+
+
 def test_a_tap_reads_a_cell_and_its_link_opens_it(
     browser: Any, live_server: Any, site: Site
 ) -> None:
@@ -253,7 +287,8 @@ def test_charts_say_their_marks_without_javascript(
         assert visitor.page.locator("svg.plot [data-mark] > title").count() >= 3
         assert visitor.page.locator(".readout").count() == 0
         visitor.page.get_by_text("The curve as a table").click()
-        visitor.page.get_by_role("rowheader", name="2", exact=True).wait_for()
+        curve = visitor.page.locator("details", has_text="The curve as a table")
+        curve.get_by_role("rowheader", name="2", exact=True).wait_for()
 
 
 def _problems(visitor: Any, pages: dict[str, int]) -> list[str]:
