@@ -13,7 +13,7 @@ from leaderboard.charts import Axis, axis_for
 from leaderboard.history import Moment
 from leaderboard.plots import Frame, across, dots, plot, up
 
-FRAME = Frame(width=960, height=200, left=48, right=48, top=10)
+FRAME = Frame(left=48, right=48, top=10)
 
 
 def history_chart(moments: Sequence[Moment], address: Callable[[int], str]) -> SafeString:
