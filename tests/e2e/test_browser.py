@@ -291,6 +291,15 @@ def test_charts_say_their_marks_without_javascript(
         curve.get_by_role("rowheader", name="2", exact=True).wait_for()
 
 
+def test_wide_tables_fit_on_paper(browser: Any, live_server: Any, site: Site) -> None:
+    with visiting(browser, live_server.url, "dark", width=720) as visitor:
+        visitor.page.emulate_media(media="print")
+        for path in ("/m/quillfish-8b/", "/b/tidepool/"):
+            visitor.go(path)
+            assert visitor.problems() == []
+            assert visitor.page.get_by_role("button").count() == 0
+
+
 def _problems(visitor: Any, pages: dict[str, int]) -> list[str]:
     problems = []
     for path, status in pages.items():
