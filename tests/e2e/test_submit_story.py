@@ -127,7 +127,7 @@ def test_from_an_invitation_to_results_and_the_same_without_a_browser(
     _the_same_by_curl(Curl(instance.url, token), instance)
     _the_same_by_the_client(instance, token)
     with visiting(browser, instance.url) as visitor:
-        visitor.go("/b/tide/")
+        _waits_for_the_snapshot(visitor, "Dunlin by client")
         for model in ("Dunlin 7B", "Dunlin by curl", "Dunlin by client"):
             row = visitor.page.get_by_role("row").filter(has_text=model)
             assert "33.3" in row.first.inner_text()
@@ -143,6 +143,16 @@ def _invited(browser: Any, instance: Instance) -> str:
         link: str = visitor.page.locator("#secret").inner_text()
         assert visitor.problems() == []
         return link
+
+
+def _waits_for_the_snapshot(visitor: Visitor, model: str) -> None:
+    """The board once it shows a model whose run ended just now: it is stored by the sweep."""
+    until = time.monotonic() + GRADED_S
+    visitor.go("/b/tide/")
+    while not visitor.page.get_by_role("row").filter(has_text=model).count():
+        assert time.monotonic() < until, visitor.page.inner_text("main")
+        visitor.page.wait_for_timeout(500)
+        visitor.go("/b/tide/")
 
 
 def _joins(visitor: Visitor, link: str) -> None:
