@@ -92,6 +92,16 @@ def greeting(names: tuple[str, ...], python_version: str, plan: dict[str, Any]) 
     return image(names, python_version) + frame
 
 
+def load(python_version: str) -> None:
+    """Read and compile it all now, once for this process and its forks.
+
+    What they send is then of one state of the files, even where these are replaced meanwhile.
+    """
+    for names in (CELL, SCRIPT, JUDGE, WARM_CELL, WARM_JUDGE):
+        greeting(names, python_version, {})
+        greeting(names, python_version, {"private": True})
+
+
 def image(names: tuple[str, ...], python_version: str) -> bytes:
     """The loader and a list of (name, code or source), marshalled and length-prefixed each."""
     own = platform.python_version_tuple()[:2]

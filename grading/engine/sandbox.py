@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from grading.engine import runtime
 from grading.engine.cells import Cell, Cells
 from grading.engine.child import Child
 from grading.engine.drain import Drained, Ended, drain
@@ -133,6 +134,7 @@ class Sandbox:
         python = [environment.python, *environment.flags]
         variables = environment.filled(self._spec.variables)
         turnstile = Turnstile(cache)
+        runtime.load(environment.version)
         return _Ready(
             environment,
             variables,
