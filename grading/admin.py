@@ -38,6 +38,7 @@ from grading.models import (
     Sample,
     Submission,
     Task,
+    TaskFlag,
     TaskScore,
     WorkerLoss,
 )
@@ -325,7 +326,7 @@ class RegradeRunAdmin(ReadOnlyAdmin):
     show_full_result_count = False
 
 
-admin.site.register([Addition, ModelAlias], ReadOnlyAdmin)
+admin.site.register([Addition, ModelAlias, TaskFlag], ReadOnlyAdmin)
 
 
 @admin.register(ModelMerge)

@@ -15,6 +15,7 @@ from django.utils import timezone
 from grading import regrades, tokens
 from grading.accounts import invitations, throttle
 from grading.models import (
+    Addition,
     Attempt,
     Benchmark,
     BenchmarkVersion,
@@ -24,9 +25,13 @@ from grading.models import (
     Environment,
     GroupEvent,
     IdempotencyKey,
+    LanguageModel,
+    ModelAlias,
+    ModelMerge,
     QueueChange,
     Quota,
     Sample,
+    TaskFlag,
     WorkerLoss,
 )
 from tests.grading import web_records
@@ -84,6 +89,12 @@ def test_every_record_has_a_page(client: Client, ada: Any, name: str) -> None:
     Quota.objects.create(user=ada, samples=5)
     DeletedUse.objects.create(user=ada, samples=5, at=timezone.now())
     WorkerLoss.objects.create(submission=made, worker="<script>", samples=1)
+    model = made.language_model
+    ModelAlias.objects.create(name="<script>", language_model=model, by=ada)
+    other = LanguageModel.objects.create(name="Other", slug="other")
+    ModelMerge.objects.create(source=other, target=model, by=ada)
+    Addition.objects.create(submission=made, file_hash="0" * 64, sample_count=1, by=ada)
+    TaskFlag.objects.create(task=made.version.tasks.all()[0], name="saturated")
     first = apps.get_model("grading", name).objects.first()
     url = reverse(f"admin:grading_{name}_change", args=[first.pk])
     answer = client.get(url)
