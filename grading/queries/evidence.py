@@ -69,7 +69,10 @@ def evidence_of(groups: Sequence[CrashGroup]) -> list[tuple[CrashGroup, Evidence
 
 def _counts(samples: QuerySet[Sample]) -> dict[int, dict[str, int]]:
     attempt = "current_attempt"
-    one_missed = Q(**{f"{attempt}__total": F(f"{attempt}__passed") + 1})
+    # Whoever misses the only target of a task meets no other: that says nothing.
+    one_missed = Q(
+        **{f"{attempt}__total": F(f"{attempt}__passed") + 1, f"{attempt}__passed__gt": 0}
+    )
     rows = (
         samples.values(GROUP)
         .annotate(

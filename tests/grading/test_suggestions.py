@@ -75,6 +75,18 @@ def test_a_planted_wrong_target_is_suggested_as_a_bug() -> None:
 
 
 @pytest.mark.django_db
+def test_missing_the_only_target_is_no_sign_of_a_bug() -> None:
+    version = web_records.benchmark(tasks=1)
+    results = [TargetResult(0, False, Label.SEALED)]
+    missing = verdict(Outcome.ASSERTION_FAIL, targets=results, passed=0)
+    rosa = web_records.person("rosa")
+    for model in ("Petrel 9B", "Gannet 22B", "Tern 13B"):
+        web_records.submission(version, rosa, lambda task, index: missing, model=model)
+    group = CrashGroup.objects.get()
+    assert evidence.suggestions([group]) == {}
+
+
+@pytest.mark.django_db
 def test_flags_of_the_task_are_a_reason_for_its_failures_alone() -> None:
     version = web_records.benchmark(tasks=2)
     web_records.submission(
