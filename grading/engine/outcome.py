@@ -27,7 +27,7 @@ from enum import StrEnum
 from typing import Any
 
 # Raise when a change can alter a verdict: it is stored with every attempt.
-GRADER_VERSION = 4
+GRADER_VERSION = 5
 
 
 class Outcome(StrEnum):
