@@ -67,6 +67,12 @@ def similar(name: str, viewer: Viewer) -> str:
     return _alike(name, known) or _owner_of(_alike(name, _aliases(known)))
 
 
+def told(name: str, viewer: Viewer) -> dict[str, str]:
+    """For reports: the model that ``name`` means, and one that it may have been meant for."""
+    found = named(name)
+    return {"model": found.name if found else name, "similar_model": similar(name, viewer)}
+
+
 def _aliases(of: Iterable[str]) -> list[str]:
     names = ModelAlias.objects.filter(language_model__name__in=of)
     return list(names.values_list("name", flat=True))

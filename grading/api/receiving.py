@@ -17,6 +17,7 @@ from grading.api import once
 from grading.api.auth import viewer_of
 from grading.api.errors import Problem
 from grading.intake.fields import Choices
+from grading.intake.report import UploadReport
 from grading.models import BenchmarkVersion, Submission
 from grading.permissions import version_or_404
 from grading.uploads import Accepted
@@ -78,19 +79,15 @@ def receive(
         if options.dry_run:
             choices = options.choices()
             report = uploads.check(stream, options.file_name, version, choices)
-            return (
-                report.as_dict()
-                | quotas.told(cast(User, request.user), report.samples)
-                | _meant(request, model)
-            )
+            return _told(request, report, model)
         return _accepted(request, stream, version, model, settings, options)
 
 
-def _meant(request: HttpRequest, name: str) -> dict[str, Any]:
-    """The model that a name means, or one that it may have been meant for."""
-    found = language_models.named(name)
-    similar = language_models.similar(name, viewer_of(request))
-    return {"model": found.name if found else name, "similar_model": similar}
+def _told(request: HttpRequest, report: UploadReport, model: str) -> dict[str, Any]:
+    """A report with what only the caller's account and the model's name decide."""
+    user = cast(User, request.user)
+    named = language_models.told(model, viewer_of(request))
+    return report.as_dict() | quotas.told(user, report.samples) | named
 
 
 def receive_more(
@@ -136,11 +133,19 @@ def _accepted(
             options.choices(),
         )
 
-    return _once(request, stream, accept)
+    return _once(request, stream, accept, lambda report: _told(request, report, model))
 
 
-def _once(request: HttpRequest, stream: BinaryIO, take: Callable[[], Accepted]) -> Accepted:
-    """Take the file, unless the request's key says that it was taken. Raises `Problem`."""
+def _once(
+    request: HttpRequest,
+    stream: BinaryIO,
+    take: Callable[[], Accepted],
+    told: Callable[[UploadReport], dict[str, Any]] = UploadReport.as_dict,
+) -> Accepted:
+    """Take the file, unless the request's key says that it was taken. Raises `Problem`.
+
+    ``told`` says how a report on a refused file looks.
+    """
     user = cast(AbstractBaseUser, request.user)
     key = once.key_of(request)
     seen = once.fingerprint(request, stream) if key else ""
@@ -150,7 +155,7 @@ def _once(request: HttpRequest, stream: BinaryIO, take: Callable[[], Accepted]) 
         accepted = take()
     except uploads.UploadRejected as rejected:
         status = 413 if rejected.report.too_large else 422
-        report = rejected.report.as_dict()
+        report = told(rejected.report)
         raise Problem(status, "file refused", str(rejected), report=report) from None
     except additions.Refused as refused:
         raise Problem(409, "nothing can be added", str(refused)) from None

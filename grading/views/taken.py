@@ -17,7 +17,7 @@ from django.http import (
 )
 from django.shortcuts import get_object_or_404
 
-from grading import additions, quotas, uploads
+from grading import additions, language_models, quotas, uploads
 from grading.forms import ReadingForm
 from grading.intake import caps, staging
 from grading.intake.downloads import errors_csv
@@ -96,7 +96,8 @@ def report(request: HttpRequest, token: str) -> HttpResponse:
             found = additions.as_dict(checked, after)
         else:
             checked = uploads.check(stream, name, meant, choices)
-            found = checked.as_dict()
+            model = request.GET.get("model", "")
+            found = checked.as_dict() | language_models.told(model, request.user)
     return JsonResponse(
         found | quotas.told(request.user, checked.samples),
         json_dumps_params={"indent": 1},

@@ -145,7 +145,7 @@ def _page(
         "meant": shown and shown.model,
         "similar": shown and shown.similar,
         "version": form.cleaned_data["benchmark"] if shown else None,
-        "query": taken.query_of(form, benchmark=form.cleaned_data["benchmark"].pk) if shown else "",
+        "query": _query(form) if shown else "",
         "model_names": names,
         "quota": quota,
         "over_quota": _over(quota, shown) if shown else None,
@@ -153,6 +153,11 @@ def _page(
         **taken.LIMITS,
     }
     return render(request, "grading/submit.html", context, status=status)
+
+
+def _query(form: SubmissionForm) -> str:
+    data = form.cleaned_data
+    return taken.query_of(form, benchmark=data["benchmark"].pk, model=data["model"])
 
 
 def _over(quota: quotas.Standing | None, shown: Shown) -> quotas.QuotaExceeded | None:
