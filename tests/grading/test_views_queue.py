@@ -22,9 +22,15 @@ from tests.grading.pipeline_records import first_lease, stored_submission
 pytestmark = pytest.mark.django_db
 
 
-def test_an_empty_queue_says_so(client: Client) -> None:
+def test_an_empty_queue_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "_listening", lambda: None)
     page = client.get("/queue/").content.decode()
     assert "Nothing waits." in page and "no worker holds a chunk" in page
+
+
+def test_a_queue_without_workers_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "_listening", list)
+    assert "No worker runs." in client.get("/queue/").content.decode()
 
 
 def test_older_submissions_come_first_and_count_ahead() -> None:
