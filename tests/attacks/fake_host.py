@@ -29,6 +29,8 @@ TMPFS_BYTES = 2 * 1024**3
 PROCESSES = 150
 UNPROTECTED_MEMORY = 1024**3
 ALLOWANCE_S = 30.0
+# For the honest programs before and after.
+BETWEEN_S = 15.0
 TMPFS = ("/tmp", "/var/tmp", "/dev/shm", "/srv", "/home", "/run", "/opt")
 
 
@@ -66,6 +68,8 @@ def run(setting: Setting, case: dict[str, Any]) -> dict[str, Any]:
         # A timeout for the host's load is run once more.
         "patience_s": repeat * (2 * timeout_s + 8) if setting.tier else timeout_s + 4,
     }
+    if setting.kept:
+        order["patience_s"] += BETWEEN_S
     patience_s = order["patience_s"] + ALLOWANCE_S
     return json.loads(_output(setting, "observer.py", json.dumps(order), patience_s))
 
