@@ -60,9 +60,9 @@ class Cell:
 
 
 class Cells:
-    """The cells of one sandbox; ``python`` is the interpreter with its options.
+    """The cells of one sandbox; inside :meth:`warm` they share one where that is as strong.
 
-    ``start`` starts a child of the sandbox from the arguments of its interpreter.
+    ``python`` is the interpreter with its options, ``env`` what is added to its environment.
     """
 
     def __init__(

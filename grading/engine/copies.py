@@ -100,10 +100,9 @@ class WarmProcess:
 
     def _is_ready(self) -> bool:
         """Whether there is one whose last copy has ended and left nothing."""
-        if not self._process or self._process.poll() is not None:
+        # Without a copy it never answered: what it says next would be about an older order.
+        if not self._process or not self._copy or self._process.poll() is not None:
             return False
-        if not self._copy:
-            return True
         try:
             ending = self._copy.ending(END_S)
         except PlatformError:

@@ -207,13 +207,10 @@ class Sandbox:
         allow_processes: bool = False,
         tick: Callable[[], None] | None = None,
     ) -> Child:
-        """Start the interpreter with ``args``.
+        """Start the interpreter with ``args``; it has to limit itself by :meth:`rlimits`.
 
-        It has to limit itself by :meth:`rlimits` and to confine itself by :meth:`plan`.
-
-        Waits while a :meth:`solo` block is open elsewhere on this host, and counts as
-        running until the child is killed; ``tick`` is called about once a second while it
-        waits. Raises PlatformError.
+        Waits while a :meth:`solo` block is open elsewhere on this host, and counts as running
+        until the child is killed; ``tick`` as for :meth:`solo`. Raises PlatformError.
         """
         ready = self._get()
         command = [self.python, *ready.environment.flags, *args]

@@ -194,6 +194,23 @@ def test_a_killed_parent_costs_a_run_at_most(kept: Sandbox) -> None:
     holds(kept, ONE, "f() == 1")
 
 
+def test_an_order_without_an_answer_ends_the_parent(
+    kept: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = set(children(os.getpid()))
+
+    def late(*_: object) -> None:
+        raise TimeoutError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("grading.engine.copies.Copy.__init__", late)
+        with pytest.raises(PlatformError, match="takes no orders"):
+            run(kept, ONE, "f() == 1")
+    unanswered = set(children(os.getpid())) - before
+    holds(kept, ONE, "f() == 1")
+    assert unanswered.isdisjoint(children(os.getpid()))
+
+
 def test_a_parent_that_does_not_start_is_the_platforms_failure(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

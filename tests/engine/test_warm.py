@@ -165,7 +165,9 @@ def test_a_judge_that_dies_is_replaced(warm: Sandbox, kept: Kept) -> None:
     pids = [pid for child in kept() for pid in (child, *descendants(child))]
     for pid in kept():
         os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 5
     while any(map(_runs, pids)):
+        assert time.monotonic() < deadline, "something outlived its killed parent"
         time.sleep(0.001)
     holds(warm)
 
