@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from evalsite import queueing
 from grading import canaries, grader
 from grading.engine import canary
 from grading.engine.outcome import Verdict
@@ -24,6 +25,12 @@ def sam(client: Client) -> Any:
     person = web_records.person("sam", staff=True)
     client.force_login(person)
     return person
+
+
+@pytest.fixture
+def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is stored stays in the database alone."""
+    monkeypatch.setattr(queueing, "enqueue", lambda *_: None)
 
 
 @pytest.fixture

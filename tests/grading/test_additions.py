@@ -12,7 +12,6 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from evalsite import queueing
 from grading import additions, chunks, life, quotas, storing, tokens, uploads, verdicts
 from grading.accounts.roles import Role
 from grading.engine.outcome import Outcome
@@ -30,12 +29,7 @@ from grading.models import (
 from grading.queries import progress as progress_queries
 from tests.grading import web_records
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queueing, "enqueue", lambda *_: None)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_broker")]
 
 
 @pytest.fixture

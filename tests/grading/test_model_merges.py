@@ -10,7 +10,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from evalsite import queueing
 from grading import language_models, life, model_merges, tokens, uploads
 from grading.accounts.roles import Role
 from grading.models import (
@@ -23,12 +22,7 @@ from grading.models import (
 )
 from tests.grading import web_records
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queueing, "enqueue", lambda *_: None)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_broker")]
 
 
 @pytest.fixture
