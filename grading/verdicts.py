@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db import connection, transaction
+from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
 from grading import chunks, crash_groups
@@ -109,24 +108,25 @@ def _decide(sample: Sample, attempt: Attempt) -> None:
     recompute(sample.submission_id, [sample.task_id])
 
 
+_MAKE_CURRENT = (
+    f"UPDATE {Sample._meta.db_table} SET state = %s, started_at = NULL,"
+    " current_attempt_id = %s, fingerprint_id = %s WHERE id = %s"
+)
+
+
 def make_current(decided: crash_groups.Decided) -> None:
     """Let attempts with their texts be the verdicts of samples; task scores are not touched.
 
     Call it in a transaction that holds the samples.
     """
     fingerprints = crash_groups.of_attempts(decided)
-    ending = defaultdict(list)
-    for (sample, attempt), fingerprint in zip(decided, fingerprints, strict=True):
-        ending[fingerprint].append((sample.pk, attempt.pk))
-    for fingerprint, pairs in ending.items():
-        own = Attempt.objects.filter(sample=OuterRef("pk"), pk__in=[pk for _, pk in pairs])
-        # One statement for all: a bulk update takes ten times as long.
-        Sample.objects.filter(pk__in=[pk for pk, _ in pairs]).update(
-            state=Sample.State.DONE,
-            started_at=None,
-            current_attempt=Subquery(own.values("pk")),
-            fingerprint=fingerprint,
-        )
+    rows = [
+        (Sample.State.DONE.value, attempt.pk, one.pk if one else None, sample.pk)
+        for (sample, attempt), one in zip(decided, fingerprints, strict=True)
+    ]
+    # Every row has values of its own: as one prepared statement a tenth of a bulk update's time.
+    with connection.cursor() as cursor:
+        cursor.executemany(_MAKE_CURRENT, rows)
     crash_groups.woken_by(decided, fingerprints)
 
 
