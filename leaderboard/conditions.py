@@ -62,7 +62,7 @@ def offered(rows: Sequence[Row]) -> dict[str, list[str]]:
 
 
 def matches(row: Row, wanted: Mapping[str, str]) -> bool:
-    held = conditions(row)
+    held = conditions(row) if wanted else {}
     return all(held[name] == value for name, value in wanted.items())
 
 

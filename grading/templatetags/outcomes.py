@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import template
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from grading.engine.outcome import Outcome
@@ -55,11 +55,8 @@ def mix(counts: Mapping[str, int], big: bool = False) -> SafeString:
     said = ", ".join(
         f"{value} {percent_text(counts[value] / total)} %" for value in MARKS if counts.get(value)
     )
-    bars = format_html_join(
-        "",
-        '<rect x="{}%" width="{}%" height="100%" fill="url(#p-{})"/>',
-        _bars(counts, total),
-    )
+    # Digits and our own names alone: a page has a bar per row, and escaping is most of its time.
+    bars = mark_safe("".join(_bars(counts, total)))
     return format_html(
         '<svg class="mix{}" role="img" aria-label="Outcome mix: {}" data-mark>{}</svg>',
         " big" if big else "",
@@ -68,12 +65,15 @@ def mix(counts: Mapping[str, int], big: bool = False) -> SafeString:
     )
 
 
-def _bars(counts: Mapping[str, int], total: int) -> Iterator[tuple[str, str, str]]:
+def _bars(counts: Mapping[str, int], total: int) -> Iterator[str]:
     left = 0.0
     for value, mark in MARKS.items():
         width = 100 * counts.get(value, 0) / total
         if width:
-            yield f"{left:.2f}", f"{width:.2f}", mark.css
+            yield (
+                f'<rect x="{left:.2f}%" width="{width:.2f}%" height="100%"'
+                f' fill="url(#p-{mark.css})"/>'
+            )
         left += width
 
 
