@@ -137,6 +137,42 @@ def test_upload_watch_board_crash(browser: Any, instance: Instance, tmp_path: Pa
         assert _repeated(visitor, tmp_path)["exit_code"] == "error"
 
 
+def test_grading_is_paused_and_goes_on(browser: Any, instance: Instance, tmp_path: Path) -> None:
+    answer = tmp_path / "one.jsonl"
+    answer.write_text(
+        json.dumps({"task_id": "HumanEval/23", "completion": "    return len(string)\n"}) + "\n"
+    )
+    with visiting(browser, instance.url) as visitor:
+        page = visitor.page
+        visitor.sign_in("admin", instance.password)
+        visitor.go("/queue/")
+        page.get_by_label("Reason").fill("the disk is <b>full</b>")
+        page.get_by_role("button", name="Pause").click()
+        page.get_by_text("Grading is paused.").wait_for()
+        assert "the disk is <b>full</b>" in page.inner_text("main")
+        assert visitor.problems() == []
+
+        visitor.go("/submit/")
+        page.get_by_label("Drop a file here or choose one").set_input_files(answer)
+        page.get_by_label("Language model").fill("One line")
+        page.get_by_role("button", name="Check", exact=True).click()
+        page.get_by_role("button", name="Queue for grading").click()
+        page.get_by_role("heading", name="One line on HumanEval").wait_for()
+        assert "the disk is <b>full</b>" in page.inner_text("main")
+        assert "0 of 1" in page.inner_text("main")
+        submission = page.url
+        assert visitor.problems() == []
+
+        visitor.go("/queue/")
+        assert "One line" in page.inner_text("main")
+        page.get_by_role("button", name="Resume grading").click()
+        page.get_by_text("Grading goes on.").wait_for()
+        page.goto(submission)
+        page.get_by_text("✓ Done").wait_for(timeout=GRADED_S * 1000)
+        assert "the disk is" not in page.inner_text("main")
+        assert visitor.problems() == []
+
+
 def _repeated(visitor: Visitor, folder: Path) -> dict[str, Any]:
     """What the page's command says of the page's case file."""
     with visitor.page.expect_download() as waiting:
