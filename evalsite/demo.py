@@ -34,13 +34,16 @@ def _submission(
     uploader: AbstractBaseUser,
 ) -> Submission:
     earlier = Submission.objects.filter(version=version, language_model__name=profile.name)
-    submission = earlier.exclude(state=Submission.State.CANCELLED).first() or uploads.accept(
-        io.BytesIO(synthetic.upload_file(profile, tasks)),
-        "synthetic.jsonl",
-        version,
-        profile.name,
-        uploader,
-        {"made by": "mutated reference solutions", "mistakes": profile.mistakes},
+    submission = (
+        earlier.exclude(state=Submission.State.CANCELLED).first()
+        or uploads.accept(
+            io.BytesIO(synthetic.upload_file(profile, tasks)),
+            "synthetic.jsonl",
+            version,
+            profile.name,
+            uploader,
+            {"made by": "mutated reference solutions", "mistakes": profile.mistakes},
+        ).submission
     )
     LanguageModel.objects.filter(pk=submission.language_model_id).update(synthetic=True)
     return submission

@@ -60,7 +60,7 @@ def accept(
     """Submit one run; what its name says goes before the settings ``common`` to all."""
     try:
         with run.file.open("rb") as stream:
-            accepted = uploads.accept_once(
+            accepted = uploads.accept(
                 stream, run.file.name, version, run.model, uploader, common | run.settings
             )
     except OSError as problem:

@@ -74,7 +74,7 @@ def add(
     They get the next indexes of their tasks, in the order of the file's own. The same bytes, read
     in the same way, are added once: ``created`` is False where the submission has them. A finished
     submission is graded on. Raises `UploadRejected` and `quotas.QuotaExceeded` as
-    `uploads.accept_once` does, and `Refused`.
+    `uploads.accept` does, and `Refused`.
     """
     table = TaskTable.of(submission.version)
     checking = checked(stream, file_name, table, choices)

@@ -25,7 +25,6 @@ __all__ = [
     "UploadRejected",
     "UploadReport",
     "accept",
-    "accept_once",
     "check",
     "earlier",
     "intake_of",
@@ -90,31 +89,6 @@ def check(
 
 
 def accept(
-    stream: BinaryIO,
-    file_name: str,
-    version: BenchmarkVersion,
-    model_name: str,
-    uploader: AbstractBaseUser,
-    settings: dict[str, Any] | None = None,
-    visibility: str = Submission.Visibility.PUBLIC,
-    good_lines_only: bool = False,
-    choices: Choices = AS_DETECTED,
-) -> Submission:
-    """The submission of `accept_once`, whether it is new or not."""
-    return accept_once(
-        stream,
-        file_name,
-        version,
-        model_name,
-        uploader,
-        settings,
-        visibility,
-        good_lines_only,
-        choices,
-    ).submission
-
-
-def accept_once(
     stream: BinaryIO,
     file_name: str,
     version: BenchmarkVersion,

@@ -121,7 +121,7 @@ def _accepted(
     options: Options,
 ) -> Accepted:
     def accept() -> Accepted:
-        return uploads.accept_once(
+        return uploads.accept(
             stream,
             options.file_name,
             version,

@@ -96,7 +96,7 @@ def _queue(
     assert request.user.is_authenticated
     try:
         with staged.open() as stream:
-            accepted = uploads.accept_once(
+            accepted = uploads.accept(
                 stream,
                 staged.file_name,
                 data["benchmark"],

@@ -120,7 +120,7 @@ def _uploaded(every_sample: bool) -> list[Submission]:
                     user,
                     good_lines_only=True,
                     choices=Choices(reading=run.reading),
-                )
+                ).submission
             )
     return found
 

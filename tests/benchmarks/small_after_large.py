@@ -56,7 +56,7 @@ def measure(samples: int) -> int:
     def accept(model: str, count: int) -> tuple[float, int]:
         """Seconds, and the submission's key."""
         began, file = time.monotonic(), io.BytesIO(_lines(version, model, count))
-        made = uploads.accept(file, f"{model}.jsonl", version, model, user)
+        made = uploads.accept(file, f"{model}.jsonl", version, model, user).submission
         return time.monotonic() - began, made.pk
 
     plan = instance.Plan(instance.default_workers())

@@ -118,7 +118,9 @@ def test_the_file_s_own_numbers_give_the_order(done: Submission) -> None:
 
 
 def test_a_run_with_missing_tasks_becomes_complete(version: BenchmarkVersion, rosa: User) -> None:
-    made = uploads.accept(io.BytesIO(file(0, 1)), "part.jsonl", version, "Quillfish 8B", rosa)
+    made = uploads.accept(
+        io.BytesIO(file(0, 1)), "part.jsonl", version, "Quillfish 8B", rosa
+    ).submission
     grade(made)
     report, after = additions.check(io.BytesIO(file(2)), "rest.jsonl", made)
     assert (report.samples, report.missing_count) == (1, 2)
@@ -130,7 +132,9 @@ def test_a_run_with_missing_tasks_becomes_complete(version: BenchmarkVersion, ro
 
 
 def test_the_same_file_is_added_once(version: BenchmarkVersion, rosa: User) -> None:
-    made = uploads.accept(io.BytesIO(file(0, 1)), "part.jsonl", version, "Quillfish 8B", rosa)
+    made = uploads.accept(
+        io.BytesIO(file(0, 1)), "part.jsonl", version, "Quillfish 8B", rosa
+    ).submission
     assert not add(made, file(0, 1)).created, "it is the submission's own file"
     assert add(made, file(2)).created
     again = add(made, file(2))
@@ -199,7 +203,9 @@ def test_a_failure_while_adding_leaves_all_as_it_was(
 
 def running(version: BenchmarkVersion, rosa: User) -> tuple[Submission, chunks.Lease]:
     """A submission with one sample, and the worker that grades it."""
-    made = uploads.accept(io.BytesIO(file(0)), "one.jsonl", version, "Quillfish 8B", rosa)
+    made = uploads.accept(
+        io.BytesIO(file(0)), "one.jsonl", version, "Quillfish 8B", rosa
+    ).submission
     lease = chunks.take(made.chunks.get().pk, "w1-77")
     assert lease is not None
     return made, lease

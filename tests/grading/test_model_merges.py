@@ -53,7 +53,7 @@ def two(version: BenchmarkVersion, rosa: User) -> tuple[LanguageModel, LanguageM
 def upload(version: BenchmarkVersion, by: User, model: str) -> LanguageModel:
     line = json.dumps({"task_id": "Tidepool/0", "generation": web_records.PROGRAM, "note": model})
     stream = io.BytesIO(f"{line}\n".encode())
-    return uploads.accept(stream, "file.jsonl", version, model, by).language_model
+    return uploads.accept(stream, "file.jsonl", version, model, by).submission.language_model
 
 
 def owners() -> list[str]:

@@ -61,7 +61,7 @@ def file(samples: int = 4) -> io.BytesIO:
 
 
 def accept(version: BenchmarkVersion, by: User, **more: Any) -> uploads.Accepted:
-    return uploads.accept_once(file(), "file.jsonl", version, "Quillfish 8B", by, **more)
+    return uploads.accept(file(), "file.jsonl", version, "Quillfish 8B", by, **more)
 
 
 def rows() -> int:

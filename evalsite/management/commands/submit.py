@@ -103,7 +103,7 @@ class Command(BaseCommand):
                 submitting.settings(options["setting"]),
                 good_lines_only=options["good_lines_only"],
                 choices=_choices(options),
-            )
+            ).submission
             if options["wait"]:
                 progress.wait([submission], console, graders.ensure)
         submission.refresh_from_db()
