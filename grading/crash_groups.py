@@ -79,6 +79,7 @@ def ending_of(attempt: Attempt, task: Task) -> fingerprints.Ending:
     missed = [row for row in attempt.text.targets if not row["true"]]
     missed.sort(key=lambda row: row["index"])
     first = missed[0] if missed else None
+    line, above = _lines(attempt, frames) if told.get("phase") == "compile" else ("", "")
     return fingerprints.Ending(
         outcome=attempt.outcome,
         detail=attempt.detail,
@@ -94,15 +95,23 @@ def ending_of(attempt: Attempt, task: Task) -> fingerprints.Ending:
         entry_points=task.entry_points,
         returned=first["detail"].partition(RETURNED)[2] if first else "",
         others=[row["index"] for row in missed[1:]],
-        line=_line(attempt, frames) if told.get("phase") == "compile" else "",
+        line=line,
+        above=above,
     )
 
 
-def _line(attempt: Attempt, frames: Sequence[tuple[int, str]]) -> str:
-    """The line of the program that does not compile; empty where that is not known."""
+def _lines(attempt: Attempt, frames: Sequence[tuple[int, str]]) -> tuple[str, str]:
+    """(the line of the program that does not compile, the nearest one above it with text).
+
+    Empty where that is not known.
+    """
     lines = attempt.text.program.split("\n")
     number = frames[-1][0] if frames else 0
-    return lines[number - 1] if 0 < number <= len(lines) else ""
+    if not 0 < number <= len(lines):
+        return "", ""
+    return lines[number - 1], next(
+        (one for one in reversed(lines[: number - 1]) if one.strip()), ""
+    )
 
 
 def _tasks() -> QuerySet[Task]:

@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-VERSION = 2
+VERSION = 3
 DIGITS = 16
 MESSAGE_CHARS = 500
 KEPT_CHARS = 60
@@ -46,7 +46,14 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _CALLED = re.compile(r"\b[\w.<>]+(?=\(\))")
 # What the parser says where it has nothing better to say.
 GENERIC = "invalid syntax"
+UNEXPECTED_INDENT = "unexpected indent"
+NO_BLOCK = "expected an indented block"
+UNMATCHED = "unmatched "
+# Places in a text that does not compile, where the message alone leaves open what is wrong.
 PROSE = "words"
+CUT_OFF = "the end"
+DEEPER = "a deeper line of a block"
+CLOSING_ONLY = "a line that only closes"
 _TOKEN = re.compile(r"""'[^']*'|"[^"]*"|\w+|[^\w\s]""")
 _NAMES_IN_A_ROW = re.compile(r"\bw w w\b|\bw w\b.*\bw w\b")
 SHAPE_CHARS = 40
@@ -60,7 +67,7 @@ class Ending:
     true; ``task`` tells the task with all that grading depends on, ``task_id`` is how it is
     shown; ``frames`` are ``(line, function)``, innermost last. ``returned`` is what the last call
     of a missed target gave, as text; ``others`` the further targets that are not true; ``line``
-    the line that does not compile.
+    the line that does not compile, ``above`` the nearest one before it that is not blank.
     """
 
     outcome: str
@@ -78,6 +85,7 @@ class Ending:
     returned: str = ""
     others: Sequence[int] = ()
     line: str = ""
+    above: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +213,8 @@ def template(message: str, exception: str = "") -> str:
 
 def _where(ending: Ending) -> str:
     if ending.phase == "compile":
-        return _where_in_text(ending)
+        place = _place_in_text(ending)
+        return f"compile at: {place}" if place else "compile"
     functions = _functions((name for _, name in ending.frames), ending.entry_points)
     if ending.exception == "RecursionError":
         # Which function of a cycle was on top when the stack ended is chance.
@@ -213,11 +222,33 @@ def _where(ending: Ending) -> str:
     return " in ".join([ending.phase or "run", *functions])
 
 
-def _where_in_text(ending: Ending) -> str:
-    """Whether it is a line of prose that does not compile, and else how it looks, if need be."""
+def _place_in_text(ending: Ending) -> str:
+    """What the line tells beside the message: that it is prose, how it looks, how it got there."""
+    said = template(ending.message, ending.exception)
     shape = _shape(ending.line)
-    generic = template(ending.message, ending.exception) == GENERIC
-    return f"compile at: {shape}" if shape == PROSE or (shape and generic) else "compile"
+    if shape == PROSE or said == GENERIC:
+        return shape
+    if said.startswith(NO_BLOCK) and _is_cut_off(ending):
+        return CUT_OFF
+    # Not deeper, or below the margin: the program's first line has lost its indent.
+    if said == UNEXPECTED_INDENT and 0 < _indent(ending.above) < _indent(ending.line):
+        return DEEPER
+    if said.startswith(UNMATCHED) and not any(bracket in ending.line for bracket in "([{"):
+        return CLOSING_ONLY
+    return ""
+
+
+def _is_cut_off(ending: Ending) -> bool:
+    """Whether the text ends where a block should begin; the parser then names the line before."""
+    code = ending.line.partition("#")[0].strip()
+    number = ending.frames[-1][0] if ending.frames else 0
+    return not code or f" on line {number} " in f"{ending.message} "
+
+
+def _indent(line: str) -> int:
+    """Columns."""
+    text = line.expandtabs()
+    return len(text) - len(text.lstrip())
 
 
 def _functions(names: Iterable[str], entry_points: Sequence[str]) -> list[str]:
@@ -246,7 +277,9 @@ def _title(
         return said or kind
     if kind == "denied import":
         return f"denied import of {template_}"
-    return f"{said or kind.replace(':', ' ')}, {_at(ending)}"
+    place = where.partition("compile at: ")[2]
+    at_place = f" at {place}" if place else ""
+    return f"{said or kind.replace(':', ' ')}, {_at(ending)}{at_place}"
 
 
 def _at(ending: Ending) -> str:

@@ -60,6 +60,29 @@ def test_hostile_text_is_grouped_and_stored(rosa: Any) -> None:
     assert Fingerprint.objects.get().title.startswith("E<U+0000><U+D800>: <U+DFFF>")
 
 
+@pytest.mark.parametrize(
+    ("program", "number", "lines"),
+    [
+        ("def f():\n  x = 1\n\n    y = 2\n", 4, ("    y = 2", "  x = 1")),
+        ("    y = 2\nx = 1\n", 1, ("    y = 2", "")),
+        ("\n\n    y = 2\nx = 1\n", 3, ("    y = 2", "")),
+        ("x = 1\n", 7, ("", "")),
+        ("x = 1\n", 0, ("", "")),
+    ],
+)
+def test_an_ending_knows_the_line_that_does_not_compile_and_the_text_above(
+    program: str, number: int, lines: tuple[str, str], rosa: Any
+) -> None:
+    version = web_records.benchmark(tasks=1)
+    told = Failure("compile", "IndentationError", "unexpected indent", [(number, "")])
+    broken = verdict(Outcome.SYNTAX_ERROR, failure=told, program=program)
+    web_records.submission(version, rosa, lambda *_: broken, n=1)
+    attempt = Sample.objects.get().current_attempt
+    assert attempt is not None
+    ending = crash_groups.ending_of(attempt, version.tasks.get())
+    assert (ending.line, ending.above) == lines
+
+
 def test_an_ignored_group_escalates_when_it_has_grown(rosa: Any) -> None:
     version = web_records.benchmark(tasks=1)
     web_records.submission(version, rosa, erring)

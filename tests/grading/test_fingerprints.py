@@ -242,6 +242,31 @@ def test_other_syntax_errors_tell_prose_from_code_only() -> None:
     assert not same(replace(open_, line="x = 'a"), replace(open_, line="Let's look at this task"))
 
 
+@pytest.mark.parametrize(
+    ("message", "above", "line", "place"),
+    [
+        # The first line of the body has lost its indent; a string of many lines was above.
+        ("unexpected indent", '    """', "    words = s.split()", ""),
+        ("unexpected indent", "words = s.split()", "    for word in words:", ""),
+        ("unexpected indent", "  count = 0", "    for i in s:", "a deeper line of a block"),
+        ("unexpected indent", "\tcount = 0", "\t\tfor i in s:", "a deeper line of a block"),
+        ("unmatched ')'", "", "    n = len(set(xs)))", ""),
+        ("unmatched ')'", "", "2):", "a line that only closes"),
+        ("expected an indented block after 'if' statement on line 1", "if x:", "return 1", ""),
+        ("expected an indented block after 'if' statement on line 2", "", "if x:", "the end"),
+        ("expected an indented block after 'if' statement on line 1", "if x:", "", "the end"),
+        ("expected an indented block after 'if' statement on line 1", "if x:", "  # go", "the end"),
+        ("expected an indented block after 'if' statement on line 21", "", "if x:", ""),
+    ],
+)
+def test_a_syntax_error_is_told_by_what_its_line_says_of_the_cause(
+    message: str, above: str, line: str, place: str
+) -> None:
+    ending = replace(BROKEN, message=f"{message} (program.py, line 2)", line=line, above=above)
+    assert dict(of(ending).parts)["where"] == (f"compile at: {place}" if place else "compile")
+    assert of(ending).title.endswith(f", when compiled at {place}" if place else ", when compiled")
+
+
 def test_a_program_cannot_pass_its_own_error_off_as_a_denied_import() -> None:
     denied = replace(NAME_ERROR, exception="ImportError", detail="denied: socket")
     posing = replace(NAME_ERROR, exception="denied", detail="denied: socket")
