@@ -136,6 +136,9 @@ def worker(name: str, before_fork: Callable[[], None] | None = None) -> Worker:
 
     ``before_fork`` is called in its own process before each job's is forked.
     """
+    # Loaded once here, not anew in each job's process.
+    for path in FUNCTIONS:
+        import_attribute(path)
     client = redis.Redis.from_url(url())
     found = Worker([_queue(client), _queue(client, low=True)], name=name)
     found.before_fork = before_fork

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from django.core.checks import run_checks
+from django.core.checks import Tags, run_checks
+from django.core.management import call_command, get_commands, load_command_class
+from django.core.management.base import SystemCheckError
 
 from evalsite import instance
 from evalsite.instance import Plan
@@ -49,6 +53,19 @@ def test_others_are_to_come_by_https(settings: object) -> None:
     hosts = ["evals.example.org"]
     assert found(settings, DEBUG=False, ALLOWED_HOSTS=hosts, HTTPS=False) == ["evalsite.W001"]
     assert found(settings, DEBUG=False, ALLOWED_HOSTS=hosts, HTTPS=True) == []
+
+
+def test_settings_that_endanger_others_stop_a_command(settings: Any) -> None:
+    settings.DEBUG, settings.ALLOWED_HOSTS = True, ["evals.example.org"]
+    with pytest.raises(SystemCheckError, match="EVALSITE_DEBUG is on"):
+        call_command("sandbox_check", skip_checks=False)
+
+
+def test_no_command_waits_for_the_checks_of_the_code() -> None:
+    own = {name: app for name, app in get_commands().items() if app in {"evalsite", "grading"}}
+    assert {"worker", "sweep", "submit"} <= set(own)
+    for name, app in own.items():
+        assert load_command_class(app, name).requires_system_checks == [Tags.security], name
 
 
 def test_an_outside_broker_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evalsite import banner, demo, instance, progress
+from evalsite.commands import SiteCommand
 from evalsite.console import Console
 from evalsite.supervisor import StartFailed, Supervisor
 from grading import grader
@@ -17,7 +18,7 @@ from grading.engine.outcome import PlatformError
 from grading.models import BenchmarkVersion
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Start everything, import HumanEval, have three synthetic language models graded, print "
         "the leaderboard, and serve it until Ctrl-C. A second demo adds nothing. Without a "

@@ -11,9 +11,10 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evalsite import instance
+from evalsite.commands import SiteCommand
 from evalsite.console import Console
 from evalsite.graders import Graders
 from evalsite.supervisor import StartFailed
@@ -26,7 +27,7 @@ from grading.regrades import Selection
 POLL_S = 0.5
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Run samples again beside their verdicts; no figure changes until it is applied, here by "
         "--wait --apply or on the site under /regrades/. Example: manage.py regrade "

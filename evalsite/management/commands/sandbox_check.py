@@ -7,8 +7,9 @@ from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from evalsite.commands import SiteCommand
 from evalsite.console import table
 from grading.engine import selfcheck
 from grading.engine.isolation import TIERS
@@ -18,7 +19,7 @@ from grading.engine.sandbox import Sandbox
 SAFE, WEAK, NOTHING_WORKS = 0, 1, 2
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Try every isolation tier and hardening of this host with the real interpreter, attack "
         "each in a namespace that is thrown away, and say what is missing and how to get it. "

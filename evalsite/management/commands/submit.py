@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.urls import reverse
 
 from evalsite import instance, progress, submitting
+from evalsite.commands import SiteCommand
 from evalsite.console import Console
 from evalsite.graders import Graders
 from evalsite.supervisor import StartFailed
@@ -25,7 +26,7 @@ from grading.models import Submission
 from leaderboard import queries
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Upload generations and have them graded. Uses the workers of a running instance, else "
         "--wait starts its own for the time of the call. Example: manage.py submit "

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evalsite import demo, instance, progress, runs, submitting
+from evalsite.commands import SiteCommand
 from evalsite.console import Console, table
 from evalsite.graders import Graders
 from evalsite.runs import Refused, Run, Taken
@@ -26,7 +27,7 @@ from leaderboard import queries
 HEAD = ("model", "submission", "state", "samples", "pass@1", "mean fraction")
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Submit every upload file of a folder, each as a run of the model that its name says. "
         "What was submitted before is found again, so the command can be stopped and repeated. "

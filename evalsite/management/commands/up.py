@@ -6,16 +6,17 @@ import sys
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evalsite import banner, instance
+from evalsite.commands import SiteCommand
 from evalsite.console import Console
 from evalsite.supervisor import StartFailed
 from grading import grader
 from grading.engine.outcome import PlatformError
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Start the broker, the web server, the workers and the sweep, and keep them running "
         "until Ctrl-C. Example: manage.py up --port 8001"

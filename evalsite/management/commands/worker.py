@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evalsite import broker, env, queueing
+from evalsite.commands import SiteCommand
 from grading import grader
 from grading.engine.isolation.hardening import stay_on_core
 from grading.engine.outcome import PlatformError
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Grade queued samples until SIGTERM, which ends the worker after the sample in hand. "
         "Run one worker per core. Example: EVALSITE_WORKER_SLOT=1 manage.py worker"

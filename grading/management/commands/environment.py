@@ -7,14 +7,15 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from evalsite.commands import SiteCommand
 from grading import environment_rules, environments, grader
 from grading.engine.outcome import PlatformError
 from grading.models import Environment
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Make the environment NAME, or change it, and build it on this host; without options "
         "build it as it is. Without NAME list all. One that a benchmark version uses cannot be "

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils.text import slugify
 
+from evalsite.commands import SiteCommand
 from grading import benchmarks, environments, grader
 from grading.engine import humaneval, task_files
 from grading.engine.jsonl import Problem, ProblemLog
@@ -21,7 +22,7 @@ REFUSED = 2
 KNOWN = {"humaneval": task_files.human_eval}
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Import tasks as a frozen version of a benchmark and grade their reference solutions. "
         "NAME is humaneval (from the package human-eval); FILE holds task records, or tasks as "

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from evalsite.commands import SiteCommand
 from grading import queue_control
 from grading.queries import queue as queries
 
@@ -21,7 +22,7 @@ MODES = {
 POLL_S = 0.5
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Tell how grading stands, or change it: pause finishes what is at work and begins nothing, "
         "drain has idle workers end as well, resume goes on. Uploads are taken all the while. "

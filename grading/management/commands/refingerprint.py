@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from evalsite.commands import SiteCommand
 from grading import crash_groups
 
 SHOWN = 20
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Compute the fingerprints of all failures anew, after a change of the rules or an upgrade. "
         "Groups keep their states. --dry-run tells what would change and changes nothing."

@@ -7,16 +7,17 @@ import threading
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import Error, connections
 from django.utils.module_loading import import_string
 
+from evalsite.commands import SiteCommand
 from grading import sweep
 
 EVERY_S = 10.0
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Set going again what lost workers, an emptied broker or a crash left behind, "
         f"every {EVERY_S:g} seconds until SIGTERM. Run one per instance. "
