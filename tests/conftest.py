@@ -40,6 +40,9 @@ if "sqlite" in django_settings.DATABASES["default"]["ENGINE"]:
     django_settings.DATABASES["default"]["NAME"] = Path(_DATA_DIR, "db.sqlite3")
     django_settings.DATABASES["default"]["TEST"]["NAME"] = Path(_DATA_DIR, "test.sqlite3")
 
+# Passwords are hashed as on a site, in fewer rounds: a log-in costs half a second for nothing else.
+django_settings.PASSWORD_HASHERS = ["tests.hashing.FewRounds"]
+
 # How long one example takes says more about what else the machine runs than about the code.
 hypothesis_settings.register_profile("evalsite", deadline=None)
 hypothesis_settings.load_profile("evalsite")
