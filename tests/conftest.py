@@ -16,6 +16,7 @@ import redis
 from django.conf import settings as django_settings
 from hypothesis import settings as hypothesis_settings
 from pytest_django import Settings
+from xdist import is_xdist_controller
 
 from grading.engine.sandbox import Sandbox
 
@@ -117,6 +118,16 @@ def broker_url(broker_server: str, settings: Settings) -> str:
         client.flushall()
     settings.REDIS_URL = broker_server
     return broker_server
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have the hundreds of interpreters that tests start compile each module once.
+
+    Where the environment forbids to keep that beside the code, it is kept for the session. The
+    session's own workers are started before, as what they load is compiled already.
+    """
+    if not is_xdist_controller(session) and os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(os.environ["EVALSITE_CACHE_DIR"], "pyc")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
