@@ -68,7 +68,7 @@ def test_a_used_up_quota_is_said_and_not_waited_for(
 
 
 def test_a_short_wait_is_kept(site: Site) -> None:
-    site.answers = [(503, "0.01", {}), (200, "", DONE)]
+    site.answers = [(503, "0", {}), (200, "", DONE)]
     assert status(site) == client.OK
     assert site.asked == 2
 
@@ -76,7 +76,7 @@ def test_a_short_wait_is_kept(site: Site) -> None:
 def test_who_waits_is_told_that_grading_is_paused(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    site.answers = [(200, "0.01", PAUSED), (200, "", DONE)]
+    site.answers = [(200, "0", PAUSED), (200, "", DONE)]
     options = client.parser().parse_args(
         ["--url", f"http://127.0.0.1:{site.server_port}", "status", "abc"]
     )
