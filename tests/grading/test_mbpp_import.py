@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ def published(shared: Path) -> Path:
     return shared / "data" / "tasks_mbpp" / "mbpp.jsonl.gz"
 
 
+@cache
 def read(shared: Path) -> TaskSource:
     with published(shared).open("rb") as stream:
         return task_files.read(stream, "mbpp.jsonl.gz")
