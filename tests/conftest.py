@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import shutil
@@ -132,6 +133,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """
     if not is_xdist_controller(session) and os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
         os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(os.environ["EVALSITE_CACHE_DIR"], "pyc")
+
+
+def pytest_collection_finish() -> None:
+    """Have no collection of garbage go through what is loaded by now, and stays.
+
+    That takes a fifth of a second, and statsmodels collects in every call.
+    """
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
