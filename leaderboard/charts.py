@@ -84,18 +84,23 @@ def whisker(
     )
 
 
+def standing_text(standing: Standing) -> str:
+    return (
+        f"better than {standing.better}, worse than {standing.worse},"
+        f" not separated from {standing.level}"
+    )
+
+
 def rank_strip(standing: Standing) -> SafeString:
     """The rank range on an axis of all ranks, one step wide each."""
     models = standing.better + standing.worse + standing.level + 1
     return format_html(
-        '<svg class="strip" aria-hidden="true" data-mark="Rank {} to {}: better than {}, '
-        'worse than {}, not separated from {}"><rect class="bg" width="100%" height="100%"/>'
+        '<svg class="strip" aria-hidden="true" data-mark="Rank {} to {}: {}">'
+        '<rect class="bg" width="100%" height="100%"/>'
         '<rect class="rg" x="{}%" width="{}%" height="100%"/></svg>',
         standing.low,
         standing.high,
-        standing.better,
-        standing.worse,
-        standing.level,
+        standing_text(standing),
         _at(100 * (standing.low - 1) / models),
         _at(100 * (standing.high - standing.low + 1) / models),
     )

@@ -58,11 +58,9 @@ def whisker(row: Row, axis: charts.Axis) -> SafeString:
 def rank_range(standing: Standing) -> SafeString:
     """``1–4`` in the words of the tests behind it, over its strip."""
     return format_html(
-        '<b>{}</b><span class="vh">, better than {}, worse than {}, not separated from {}</span>{}',
+        '<b>{}</b><span class="vh">, {}</span>{}',
         range_text(standing),
-        standing.better,
-        standing.worse,
-        standing.level,
+        charts.standing_text(standing),
         charts.rank_strip(standing),
     )
 
