@@ -22,7 +22,8 @@ from evalsite import queueing
 from grading import crash_groups
 from grading.models import Addition, Chunk, Generation, Sample, Submission, WorkerLoss
 
-CHUNK_SAMPLES = 20
+# Taking a chunk costs a worker 0.15 s, for a fork and its own sandboxes.
+CHUNK_SAMPLES = 40
 LEASE = timedelta(seconds=15)
 # Chunks of one submission in the queue or at work at once: enough for every worker, few enough
 # that a small submission does not wait behind all of a huge one.

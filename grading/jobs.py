@@ -23,8 +23,8 @@ from grading.fields import plain
 from grading.models import BenchmarkVersion
 
 RENEW_S = 3.0
-# A job is ended at `queueing.JOB_TIMEOUT_S`; a sample with many exchanges may take minutes.
-BUDGET_S = queueing.JOB_TIMEOUT_S / 2
+# Then a chunk lets others pass: one of endless programs would keep a worker for minutes.
+BUDGET_S = 30.0
 
 log = logging.getLogger(__name__)
 
