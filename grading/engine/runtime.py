@@ -110,15 +110,21 @@ def image(names: tuple[str, ...], python_version: str) -> bytes:
 
 @cache
 def _image(names: tuple[str, ...], compiled: bool) -> bytes:
-    modules: list[tuple[str, Any]] = []
-    for name in names:
-        source = (_HERE / f"{name}.py").read_text(encoding="utf-8")
-        # Without its docstrings it is read sooner.
-        code = compile(source, f"<evalsite {name}>", "exec", dont_inherit=True, optimize=2)
-        sent = marshal.dumps(code) if name in _LATER else code
-        modules.append((name, sent if compiled else source))
+    modules = [(name, _code(name) if compiled else _source(name)) for name in names]
     loader = compile(_LOADER, "<evalsite>", "exec", dont_inherit=True) if compiled else _LOADER
     return _part(loader, compiled) + _part(modules, compiled)
+
+
+@cache
+def _source(name: str) -> str:
+    return (_HERE / f"{name}.py").read_text(encoding="utf-8")
+
+
+@cache
+def _code(name: str) -> Any:
+    # Without its docstrings it is read sooner.
+    code = compile(_source(name), f"<evalsite {name}>", "exec", dont_inherit=True, optimize=2)
+    return marshal.dumps(code) if name in _LATER else code
 
 
 def _part(value: Any, compiled: bool) -> bytes:

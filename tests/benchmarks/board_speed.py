@@ -36,7 +36,7 @@ from leaderboard import snapshots
 from tests.leaderboard import builders
 
 MOST_SNAPSHOT_S, MOST_PAGE_S = 10.0, 0.150
-ROUNDS = 7
+ROUNDS = 25
 # Of the board that a large one may not ask more queries than.
 SMALL_MODELS, SMALL_TASKS = 5, 20
 
