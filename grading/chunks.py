@@ -22,8 +22,10 @@ from evalsite import queueing
 from grading import crash_groups
 from grading.models import Addition, Chunk, Generation, Sample, Submission, WorkerLoss
 
-# Taking a chunk costs a worker 0.15 s, for a fork and its own sandboxes.
-CHUNK_SAMPLES = 40
+# Taking a chunk costs a worker 0.15 s, for a fork and its own sandboxes; so a large submission has
+# large ones, and a small one enough of them for all workers.
+LEAST_SAMPLES, MOST_SAMPLES = 20, 80
+CHUNKS = 20
 LEASE = timedelta(seconds=15)
 # Chunks of one submission in the queue or at work at once: enough for every worker, few enough
 # that a small submission does not wait behind all of a huge one.
@@ -203,6 +205,11 @@ def cut_singly(submission_id: int, sample_ids: list[int]) -> None:
         Sample.objects.filter(pk=sample_id, state=Sample.State.QUEUED).update(
             chunk=chunk, started_at=None
         )
+
+
+def samples_each(count: int) -> int:
+    """How many of ``count`` samples a chunk holds."""
+    return min(max(count // CHUNKS, LEAST_SAMPLES), MOST_SAMPLES)
 
 
 def next_position(submission_id: int) -> int:

@@ -114,7 +114,7 @@ def _store_samples(
 ) -> PlaceKeys:
     """Chunks and samples. Each chunk holds the same sample of many tasks, so that the first
     results say something about all of them."""
-    size = chunks.CHUNK_SAMPLES
+    size = chunks.samples_each(len(places))
     made = _store_chunks(submission, -(-len(places) // size))
     keys = PlaceKeys(len(table))
     order = iter(places)

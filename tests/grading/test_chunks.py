@@ -42,6 +42,15 @@ def test_only_a_few_chunks_of_a_submission_are_in_the_queue() -> None:
     assert states(submission) == ["done"] + ["queued"] * chunks.IN_QUEUE + ["waiting"] * 2
 
 
+@pytest.mark.parametrize(
+    ("samples", "each"), [(0, 20), (164, 20), (400, 20), (1_000, 50), (1_640, 80), (50_000, 80)]
+)
+def test_a_small_submission_has_chunks_for_many_workers_and_a_large_one_few(
+    samples: int, each: int
+) -> None:
+    assert chunks.samples_each(samples) == each
+
+
 @pytest.mark.broker
 @pytest.mark.django_db(transaction=True)
 def test_an_upload_that_is_rolled_back_leaves_no_job(broker_url: str) -> None:

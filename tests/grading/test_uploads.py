@@ -165,10 +165,10 @@ def test_what_is_stored(version: BenchmarkVersion, uploader: Any, rung: list[Any
         assert sample.generation.extra == {"note": "kept\x00\ud800"}
         assert sample.state == "queued"
     sizes = [chunk.samples.count() for chunk in submission.chunks.order_by("position")]
-    assert sizes == [40, 40, 10]
+    assert sizes == [20, 20, 20, 20, 10]
     first = submission.chunks.get(position=0).samples
-    assert first.values("task").distinct().count() == 30
-    assert [path for path, _ in rung] == [queueing.GRADE_CHUNK] * min(3, chunks.IN_QUEUE)
+    assert first.values("task").distinct().count() == 20
+    assert [path for path, _ in rung] == [queueing.GRADE_CHUNK] * min(5, chunks.IN_QUEUE)
 
 
 def test_hostile_text_comes_back_unchanged(
