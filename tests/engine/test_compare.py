@@ -111,7 +111,8 @@ def test_blanks_at_ends_and_between_words_do_not_count(
 
 
 @given(
-    st.decimals(allow_nan=False, allow_infinity=False, places=6),
+    # Small enough that the sum below is exact.
+    st.decimals(-(10**20), 10**20, allow_nan=False, places=6),
     st.integers(0, 5),
     st.sampled_from(["", "+", "0"]),
 )
