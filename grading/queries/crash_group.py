@@ -16,7 +16,7 @@ from grading.models import CrashGroup, Fingerprint, GroupEvent, Sample
 from grading.permissions import visible_submissions
 from grading.queries import evidence
 from grading.queries.samples import SampleView, sample_view
-from grading.suggestions import Suggestion
+from grading.suggestions import Suggestion, suggest
 
 SPREAD_ROWS = 12
 SPREAD_COLUMNS = 8
@@ -97,15 +97,16 @@ def group_or_404(public_id: str) -> CrashGroup:
 
 
 def group_view(group: CrashGroup) -> GroupView:
-    """About fifteen queries, whatever the size of the group."""
+    """Some twenty queries, whatever the size of the group."""
     samples = Sample.objects.filter(fingerprint__group=group)
-    known = [facts for _, facts in evidence.evidence_of([group])]
+    facts = next((found for _, found in evidence.evidence_of([group])), None)
+    fingerprints = list(group.fingerprints.all())
     return GroupView(
         group=group,
-        samples=known[0].samples if known else 0,
-        suggestion=evidence.suggestions([group]).get(group.pk),
-        reference=known[0].reference if known else "",
-        fingerprints=list(group.fingerprints.all()),
+        samples=facts.samples if facts else 0,
+        suggestion=suggest(facts) if facts else None,
+        reference=facts.reference if facts else "",
+        fingerprints=fingerprints,
         spread=_spread(samples),
         shares=[
             ("Worker", _shares(samples, "current_attempt__worker")),
@@ -113,7 +114,7 @@ def group_view(group: CrashGroup) -> GroupView:
             ("Python", _shares(samples, "current_attempt__python")),
         ],
         events=list(group.events.select_related("by")[:EVENTS_SHOWN]),
-        similar=_similar(group),
+        similar=_similar(group, fingerprints),
     )
 
 
@@ -151,9 +152,9 @@ def _cells(
     return [Cell(task, n, -(-LEVELS * n // most)) for task, n in found]
 
 
-def _similar(group: CrashGroup) -> list[CrashGroup]:
+def _similar(group: CrashGroup, fingerprints: Sequence[Fingerprint]) -> list[CrashGroup]:
     """Groups of the same kind and type, to merge with."""
-    mine = dict(tuple(part) for prints in group.fingerprints.all() for part in prints.parts)
+    mine = dict(tuple(part) for one in fingerprints for part in one.parts)
     others = CrashGroup.objects.filter(kind=group.kind, fingerprints__isnull=False)
     if exception := mine.get("type"):
         others = others.filter(title__contains=exception)

@@ -255,7 +255,7 @@ def test_the_number_of_queries_does_not_grow(
     group = CrashGroup.objects.get(kind="exception")
     with django_assert_max_num_queries(18):
         client.get("/triage/")
-    with django_assert_max_num_queries(40):
+    with django_assert_max_num_queries(28):
         client.get(f"/triage/{group.public_id}/")
 
 
