@@ -29,6 +29,7 @@ WAIT_S = 20
 CHECKOUT = str(Path(__file__).resolve().parents[2])
 
 # Leaves a daemon with a marker in its arguments and an empty environment, then stays or ends.
+# The daemon itself says that it runs: in the middle of an exec a process has no arguments.
 DAEMON = """
 import os, sys, time
 marker, stay = sys.argv[1:]
@@ -36,8 +37,8 @@ reader, writer = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        os.write(writer, b"x")
-        code = "import time; time.sleep(600)"
+        os.set_inheritable(writer, True)
+        code = f"import os, time; os.write({writer}, b'x'); time.sleep(600)"
         os.execve(sys.executable, [sys.executable, "-S", "-c", code, marker], {})
     os._exit(0)
 os.wait()
