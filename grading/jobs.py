@@ -86,7 +86,7 @@ def _repeat_known(lease: chunks.Lease, prepared: dict[int, grader.Prepared]) -> 
     """Ids of the samples that now have the verdict of an equal run."""
     known = verdict_cache.find(one.key for one in prepared.values())
     repeats = {
-        sample_id: verdicts.Repeat(known[one.key], one.program.extraction)
+        sample_id: verdicts.Repeat(known[one.key], one.program)
         for sample_id, one in prepared.items()
         if one.key in known
     }

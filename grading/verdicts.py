@@ -11,7 +11,8 @@ from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
 from grading import chunks, crash_groups
-from grading.engine.outcome import Extraction, Label, Outcome, Verdict
+from grading.engine.outcome import Label, Outcome, Verdict
+from grading.engine.program import Program
 from grading.fields import plain
 from grading.models import Attempt, AttemptText, Chunk, Sample, TaskScore
 
@@ -36,10 +37,10 @@ def record(
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The verdict of an equal run, with its text; and how a sample itself came to the program."""
+    """The verdict of an equal run, with its text; and a sample's own program, with its comments."""
 
     run: Attempt
-    extraction: Extraction
+    program: Program
 
 
 @transaction.atomic
@@ -99,7 +100,12 @@ def _copy(sample: Sample, run: Attempt, number: int, worker: str) -> Attempt:
 
 
 def _text_copy(attempt: Attempt, repeated: Repeat) -> AttemptText:
-    own = {"attempt": attempt, "extraction": asdict(repeated.extraction)}
+    program = repeated.program
+    own = {
+        "attempt": attempt,
+        "program": program.text,
+        "extraction": asdict(program.extraction),
+    }
     return AttemptText(**_facts_of(repeated.run.text) | own)
 
 

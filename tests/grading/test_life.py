@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from grading import chunks, life, verdicts
 from grading.engine.outcome import Extraction
+from grading.engine.program import Program
 from grading.models import Attempt, LanguageModel, Sample, Submission
 from tests.grading import web_records
 from tests.grading.pipeline_records import first_lease, stored_submission
@@ -127,7 +128,7 @@ def test_verdicts_that_others_share_find_a_new_run(client: Client, rosa: User) -
     run = Attempt.objects.get()
     other = web_records.submission(version, rosa, lambda task, index: None, n=3)
     lease = chunks.Lease(other.chunks.get().pk, other.pk, web_records.TOKEN, "w1")
-    repeat = verdicts.Repeat(run, Extraction("whole", None, 0))
+    repeat = verdicts.Repeat(run, Program(web_records.PROGRAM, Extraction("whole", None, 0)))
     verdicts.repeat(lease, {sample.pk: repeat for sample in other.samples.all()})
     client.post(url("submission-delete", first), {"confirm": first.public_id})
     heir, *rest = Attempt.objects.order_by("pk")

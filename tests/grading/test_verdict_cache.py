@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,10 +11,13 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from grading import chunks, jobs, verdict_cache, verdicts
 from grading.engine.outcome import Extraction, Outcome, Verdict
+from grading.engine.program import Program
 from grading.engine.task import Task
 from grading.models import Attempt, Submission, TaskScore
 from tests.grading.pipeline_records import (
@@ -87,7 +91,8 @@ def test_another_submission_shares_within_the_version_only(runs: list[str]) -> N
     "changed",
     [
         {"task_pk": 2},
-        {"program": PASSING + "\n"},
+        {"program": "\n" + PASSING},
+        {"program": PASSING.replace("a + b", "b + a")},
         {"task": replace(Task(("add(1, 2) == 3",)), timeout_s=4.0)},
         {"task": Task(("add(1, 2) == 4",))},
         {"task": replace(Task(("add(1, 2) == 3",)), in_place=True)},
@@ -115,10 +120,71 @@ def test_whatever_decides_a_verdict_is_in_the_key(changed: dict[str, Any]) -> No
 
 
 def test_hostile_programs_have_keys() -> None:
-    texts = ["\ud800", "\0", "\N{SNOWMAN}", ""]
-    task = Task(("f() == 1",))
-    keys = {verdict_cache.run_key(1, task, text, unstarted_sandbox()) for text in texts}
-    assert len(keys) == len(texts)
+    deep = "x = " + "+".join(["1"] * 5000)
+    texts = ["\ud800", "\0", "\N{SNOWMAN}", "", deep, "#" * 400_000, "(" * 5000]
+    assert len({key(text) for text in texts}) == len(texts)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        PASSING + "\n\n# That is all.",
+        PASSING + "  \n",
+        PASSING.replace("a + b", "a + b  # the sum"),
+        PASSING.replace("def add(a, b):", "def add(a, b):  # noqa"),
+        PASSING.replace("\n", "\r\n"),
+    ],
+)
+def test_what_no_interpreter_sees_does_not_count(same: str) -> None:
+    assert key(same) == key(PASSING)
+
+
+READS_ITSELF = "import inspect\ndef add(a, b):\n    return a + b\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "python"),
+    [
+        pytest.param("def add(a, b:\n", None, id="does not parse"),
+        pytest.param(READS_ITSELF, None, id="may look at itself"),
+        pytest.param(PASSING, "3.9.1", id="another interpreter may read it otherwise"),
+        pytest.param(PASSING + "x = 0\n" * 10_000, None, id="long"),
+    ],
+)
+def test_where_the_code_may_not_be_all_a_comment_counts(program: str, python: str | None) -> None:
+    assert key(program, python) == key(program, python)
+    assert key(program + "# more\n", python) != key(program, python)
+
+
+LINES = ["x = 1", "x = 2", "x  = 1", "x = 1  # one", "# one", "", "  ", "y = '#'", "y = '# '"]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=4), st.lists(st.sampled_from(LINES), max_size=4))
+def test_programs_of_one_key_compile_to_the_same_code(one: list[str], other: list[str]) -> None:
+    first, second = ("\n".join(lines) for lines in (one, other))
+    same = compiled(first) == compiled(second)
+    assert (key(first) == key(second)) is same
+
+
+def compiled(text: str) -> tuple[object, ...]:
+    code = compile(text, "program", "exec")
+    return code.co_code, code.co_consts, code.co_names, list(code.co_positions())
+
+
+def key(program: str, python: str | None = None) -> str:
+    sandbox = unstarted_sandbox()
+    sandbox.python_version = python or platform.python_version()
+    return verdict_cache.run_key(1, Task(("add(1, 2) == 3",)), program, sandbox)
+
+
+def test_a_repeat_keeps_its_own_comments(runs: list[str]) -> None:
+    submission = stored_submission(tasks=1, per_task=2, per_chunk=1)
+    first, second = (sample.generation for sample in submission.samples.order_by("index"))
+    second.text = PASSING + "# Here is another way.\n"
+    second.save()
+    run, repeat = graded(submission)
+    assert runs == [PASSING] and repeat.repeats == run
+    assert repeat.text.program == second.text and run.text.program == first.text
 
 
 @pytest.mark.parametrize(
@@ -153,7 +219,10 @@ def test_only_the_holder_of_the_lease_may_repeat() -> None:
     run = store(lambda: verdict())
     lease = first_lease(stored_submission(tasks=1, per_task=2))
     first, second = chunks.queued_samples(lease)
-    repeats = {pk: verdicts.Repeat(run, Extraction("whole", None, 0)) for pk in (first, second)}
+    repeats = {
+        pk: verdicts.Repeat(run, Program(PASSING, Extraction("whole", None, 0)))
+        for pk in (first, second)
+    }
     assert verdicts.repeat(replace(lease, token="another"), repeats) == set()
     assert verdicts.record(first, lease.token, verdict(), lease.worker)
     assert verdicts.repeat(lease, repeats) == {second}
