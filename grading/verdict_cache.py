@@ -7,17 +7,14 @@ while all runs of that program agree: one that comes out now so, now so, is run 
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
-import platform
-import re
 from collections.abc import Iterable
 from dataclasses import asdict
 
 from django.conf import settings
 
-from grading.engine import source
+from grading.engine.code_key import code_key
 from grading.engine.outcome import GRADER_VERSION
 from grading.engine.sandbox import Sandbox
 from grading.engine.task import Task
@@ -25,12 +22,6 @@ from grading.models import Attempt
 
 # The host may have ended it for its own reasons, such as a lack of memory.
 HOSTS_DOING = "killed by SIGKILL"
-# Real programs are some hundred characters; the tree of a long one costs more than it spares.
-_TREE_CHARS = 20_000
-# Words of programs that may read their own text, where a comment is more than a comment.
-_READS_ITSELF = re.compile(
-    r"__(?:loader|spec|file)__|get_?source|inspect|linecache|traceback|pydoc|help\b|\bgc\b|ctypes"
-)
 
 
 def run_key(task_pk: int, task: Task, program: str, sandbox: Sandbox) -> str:
@@ -42,7 +33,7 @@ def run_key(task_pk: int, task: Task, program: str, sandbox: Sandbox) -> str:
     decisive = [
         task_pk,
         asdict(task),
-        _code(program, sandbox.python_version),
+        code_key(program, sandbox.python_version),
         GRADER_VERSION,
         sandbox.python_version,
         sandbox.environment.stamp,
@@ -52,22 +43,6 @@ def run_key(task_pk: int, task: Task, program: str, sandbox: Sandbox) -> str:
         sandbox.address_space_limit,
     ]
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode("ascii")).hexdigest()
-
-
-def _code(program: str, python_version: str) -> str:
-    """What is the same for two texts that the interpreter compiles to the same code.
-
-    The syntax tree with all positions, as tracebacks name them; or the text itself where that may
-    tell more: it does not parse, another interpreter reads it, or it may look at itself.
-    """
-    alike = python_version == platform.python_version() and len(program) <= _TREE_CHARS
-    if not alike or _READS_ITSELF.search(program):
-        return program
-    tree = source.parse(program)
-    try:
-        return program if tree is None else ast.dump(tree, include_attributes=True)
-    except RecursionError:
-        return program
 
 
 def find(keys: Iterable[str]) -> dict[str, Attempt]:

