@@ -278,7 +278,7 @@ def _title(
     if kind == "denied import":
         return f"denied import of {template_}"
     place = where.partition("compile at: ")[2]
-    at_place = f" at {place}" if place else ""
+    at_place = f" at {'a line of words' if place == PROSE else place}" if place else ""
     return f"{said or kind.replace(':', ' ')}, {_at(ending)}{at_place}"
 
 
