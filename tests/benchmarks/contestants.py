@@ -45,10 +45,12 @@ from grading.engine.task import Format  # noqa: E402
 
 WORKERS = 2
 TIMEOUT_S = 3.0
+# A checkout below /tmp is there in a sandbox with an own /tmp too.
+_CHECKOUT = ("--ro-bind", str(ROOT), str(ROOT)) if ROOT.is_relative_to("/tmp") else ()
 # As little as bubblewrap can be asked for, and an interpreter that imports nothing it need not.
 PLAIN_BWRAP = (
     *("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/"),
-    *("--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--"),
+    *("--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", *_CHECKOUT, "--"),
 )
 BARE = ("-s", "-S", "-B")
 
