@@ -97,7 +97,7 @@ def group_or_404(public_id: str) -> CrashGroup:
 
 
 def group_view(group: CrashGroup) -> GroupView:
-    """Some twenty queries, whatever the size of the group."""
+    """Under thirty queries, whatever the size of the group."""
     samples = Sample.objects.filter(fingerprint__group=group)
     facts = next((found for _, found in evidence.evidence_of([group])), None)
     fingerprints = list(group.fingerprints.all())

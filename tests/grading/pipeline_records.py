@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import platform
 import signal
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -114,7 +115,7 @@ def work(name: str = "w0-1", before_fork: Callable[[], None] | None = None) -> N
 def unstarted_sandbox() -> Any:
     """What records of a run are made of, for runs that never happen."""
     return SimpleNamespace(
-        python_version="3.11.7",
+        python_version=platform.python_version(),
         environment=SimpleNamespace(stamp=""),
         variables={},
         tier="bwrap",
