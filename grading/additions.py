@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, F, Max
+from django.db.models import Count, F
 from django.utils import timezone
 
 from grading import chunks, quotas, storing
@@ -69,40 +69,52 @@ def add(
     good_lines_only: bool = False,
     choices: Choices = AS_DETECTED,
 ) -> Accepted:
-    """Store the file's samples behind those there are and grade them, all in one transaction.
+    """Store the file's samples, then put them behind those there are and grade them.
 
-    They get the next indexes of their tasks, in the order of the file's own. The same bytes, read
-    in the same way, are added once: ``created`` is False where the submission has them. A finished
-    submission is graded on. Raises `UploadRejected` and `quotas.QuotaExceeded` as
-    `uploads.accept` does, and `Refused`.
+    Where storing fails, nothing was stored. They get the next indexes of their tasks, in the order
+    of the file's own. The same bytes, read in the same way, are added once: ``created`` is False
+    where the submission has them. A finished submission is graded on. Raises `UploadRejected` and
+    `quotas.QuotaExceeded` as `uploads.accept` does, and `Refused`.
     """
     table = TaskTable.of(submission.version)
     checking = checked(stream, file_name, table, choices)
     report = checking.report()
     if not (report.ok or (good_lines_only and report.usable)):
         raise UploadRejected(report)
-    with transaction.atomic():
-        held = _locked(submission)
-        if _has(held, report):
-            return Accepted(held, created=False)
-        quotas.require(by, report.samples)
-        first = _next_indexes(held)
-        _refuse_too_many(first, checking.reading.places, table)
-        storing.fill(held, checking.reading, first)
-        Addition.objects.create(
-            submission=held,
-            file_name=file_name[:255],
-            file_hash=report.file_hash,
-            intake=intake_of(report),
-            sample_count=report.samples,
-            reopened=held.state == Submission.State.DONE,
-            lines_left_out=report.problem_count,
-            by_id=by.pk,
-        )
-        _reopen(held, report.samples)
-        chunks.start(held)
+    held, known = _admitted(submission, report, checking.reading.places, table, by)
+    if known:
+        return Accepted(held, created=False)
+    with storing.draft(
+        held.language_model.name,
+        version=held.version,
+        uploader_id=by.pk,
+        file_hash=report.file_hash,
+        sample_count=report.samples,
+    ) as draft:
+        storing.fill(draft, checking.reading, renumber=True)
+        with transaction.atomic():
+            held, known = _admitted(submission, report, checking.reading.places, table, by)
+            if known:
+                return Accepted(held, created=False)
+            storing.join(draft, held)
+            _note(held, report, file_name, by)
+            _reopen(held, report.samples)
+            chunks.start(held)
     held.refresh_from_db()
     return Accepted(held, created=True)
+
+
+@transaction.atomic
+def _admitted(
+    submission: Submission, report: UploadReport, places: Places, table: TaskTable, by: User
+) -> tuple[Submission, bool]:
+    """The submission, locked, and whether it has the file already. Raises what `add` does."""
+    held = _locked(submission)
+    if _has(held, report):
+        return held, True
+    quotas.require(by, report.samples)
+    _refuse_too_many(storing.next_indexes(held), places, table)
+    return held, False
 
 
 def _locked(submission: Submission) -> Submission:
@@ -115,6 +127,19 @@ def _locked(submission: Submission) -> Submission:
     if why := refusal(found):
         raise Refused(why)
     return found
+
+
+def _note(held: Submission, report: UploadReport, file_name: str, by: User) -> None:
+    Addition.objects.create(
+        submission=held,
+        file_name=file_name[:255],
+        file_hash=report.file_hash,
+        intake=intake_of(report),
+        sample_count=report.samples,
+        reopened=held.state == Submission.State.DONE,
+        lines_left_out=report.problem_count,
+        by_id=by.pk,
+    )
 
 
 def _reopen(held: Submission, samples: int) -> None:
@@ -134,13 +159,6 @@ def _has(submission: Submission, report: UploadReport) -> bool:
         return True
     same = Addition.objects.filter(submission=submission, file_hash=report.file_hash)
     return any(one.intake == taken_for for one in same)
-
-
-def _next_indexes(submission: Submission) -> dict[int, int]:
-    """By task with a sample."""
-    samples = Sample.objects.filter(submission=submission).order_by()
-    last = samples.values_list("task").annotate(Max("index"))
-    return {task: index + 1 for task, index in last}
 
 
 def _refuse_too_many(first: Mapping[int, int], places: Places, table: TaskTable) -> None:

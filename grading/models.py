@@ -93,10 +93,11 @@ class LanguageModel(models.Model):
 
 
 class SubmissionManager(models.Manager["Submission"]):
-    """Submissions that are stored whole: one still being stored is seen by nobody."""
+    """Submissions that are there whole: one being stored or removed is seen by nobody."""
 
     def get_queryset(self) -> models.QuerySet[Submission]:
-        return super().get_queryset().exclude(state=Submission.State.STORING)
+        hidden = (Submission.State.STORING, Submission.State.REMOVING)
+        return super().get_queryset().exclude(state__in=hidden)
 
 
 class Submission(models.Model):
@@ -107,6 +108,7 @@ class Submission(models.Model):
         GRADING = "grading"
         DONE = "done"
         CANCELLED = "cancelled"
+        REMOVING = "removing"
 
     class Visibility(models.TextChoices):
         PUBLIC = "public"
@@ -149,7 +151,10 @@ class Submission(models.Model):
     )
     finished_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(
-        null=True, blank=True, help_text="When a worker last recorded a verdict or renewed a lease"
+        null=True,
+        blank=True,
+        help_text="When a worker last recorded a verdict or renewed a lease; "
+        "while it is stored or removed, when that last went on",
     )
 
     objects = SubmissionManager()

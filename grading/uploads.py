@@ -117,31 +117,25 @@ def accept(
     left_out = {"lines_left_out": report.problem_count} if report.problem_count else {}
     with transaction.atomic():
         quotas.require(person, report.samples)
-        draft = storing.begin(
-            model_name,
-            version=version,
-            uploader_id=uploader.pk,
-            visibility=visibility,
-            settings=(settings or {}) | left_out,
-            file_name=file_name[:255],
-            file_hash=report.file_hash,
-            intake=intake_of(report),
-            sample_count=report.samples,
-        )
-    try:
+    with storing.draft(
+        model_name,
+        version=version,
+        uploader_id=uploader.pk,
+        visibility=visibility,
+        settings=(settings or {}) | left_out,
+        file_name=file_name[:255],
+        file_hash=report.file_hash,
+        intake=intake_of(report),
+        sample_count=report.samples,
+    ) as draft:
         storing.fill(draft, checking.reading)
         with transaction.atomic():
-            same = earlier(report, version, model_name, uploader)
-            if same is None:
-                quotas.require(person, report.samples)
-                storing.publish(draft)
-                chunks.start(draft)
-    except BaseException:
-        storing.discard(draft)
-        raise
-    if same:
-        storing.discard(draft)
-    return Accepted(same or draft, created=same is None)
+            if same := earlier(report, version, model_name, uploader):
+                return Accepted(same, created=False)
+            quotas.require(person, report.samples)
+            storing.publish(draft)
+            chunks.start(draft)
+    return Accepted(draft, created=True)
 
 
 def earlier(

@@ -11,13 +11,13 @@ writers wait for that: SQLite gives them `WAIT_S` seconds, which is the bar.
 from __future__ import annotations
 
 import os
-import random
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 DATA = tempfile.TemporaryDirectory()
 os.environ["EVALSITE_DATA_DIR"] = DATA.name
 os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
@@ -26,12 +26,13 @@ import django
 
 django.setup()
 
+from benchmarks.made_verdicts import attempts_of, fail
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 
-from grading import crash_groups, regrade_apply
-from grading.models import Attempt, AttemptText, Regrade, RegradeRun, Sample
+from grading import regrade_apply
+from grading.models import Regrade, RegradeRun, Sample
 from tests.leaderboard import builders
 
 TASKS, SUBMISSIONS = 164, 10
@@ -54,7 +55,7 @@ def fill(count: int) -> Regrade:
             )
             for number in range(start, min(start + BATCH, count))
         )
-        _fail(samples)
+        fail(samples)
     regrade = Regrade.objects.create(
         state=Regrade.State.READY, reason="measured", asked_by=builders.user()
     )
@@ -63,22 +64,12 @@ def fill(count: int) -> Regrade:
     return regrade
 
 
-def _fail(samples: list[Sample]) -> None:
-    attempts = _attempts(samples, "assertion_fail", 1)
-    for sample, attempt in zip(samples, attempts, strict=True):
-        sample.current_attempt = attempt
-    rows = crash_groups.of_attempts(list(zip(samples, attempts, strict=True)))
-    for sample, row in zip(samples, rows, strict=True):
-        sample.fingerprint = row
-    Sample.objects.bulk_update(samples, ["current_attempt", "fingerprint"])
-
-
 def _regrade(regrade: Regrade, samples: list[Sample]) -> None:
     outcomes = [["pass"], ["assertion_fail"]]
     attempts = [
         attempt
         for part, (outcome,) in zip((samples[::2], samples[1::2]), outcomes, strict=True)
-        for attempt in _attempts(part, outcome, 2)
+        for attempt in attempts_of(part, outcome, 2)
     ]
     before = {sample.pk: sample.current_attempt_id for sample in samples}
     RegradeRun.objects.bulk_create(
@@ -93,47 +84,6 @@ def _regrade(regrade: Regrade, samples: list[Sample]) -> None:
         )
         for attempt in attempts
     )
-
-
-def _attempts(samples: list[Sample], outcome: str, number: int) -> list[Attempt]:
-    dice = random.Random(samples[0].pk)
-    attempts = Attempt.objects.bulk_create(
-        Attempt(
-            sample=sample,
-            number=number,
-            kind=Attempt.Kind.FIRST if number == 1 else Attempt.Kind.REGRADE,
-            outcome=outcome,
-            passed=5 * (outcome == "pass"),
-            total=5,
-            score=float(outcome == "pass"),
-            sealed=5,
-            wall_s=0.1,
-            cpu_s=0.1,
-            peak_bytes=1,
-            tier="bwrap",
-            python="3.11.7",
-            grader_version=1,
-            worker="w1-1",
-        )
-        for sample in samples
-    )
-    AttemptText.objects.bulk_create(
-        AttemptText(
-            attempt=attempt,
-            program="def f():\n    return 0\n" * 20,
-            targets=[
-                {"index": at, "true": outcome == "pass", "detail": _detail(dice), "label": "sealed"}
-                for at in range(5)
-            ],
-        )
-        for attempt in attempts
-    )
-    return attempts
-
-
-def _detail(dice: random.Random) -> str:
-    """One of three wrong answers."""
-    return f"AssertionError{crash_groups.RETURNED}{dice.randrange(3)}"
 
 
 def main() -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from grading import chunks, life, verdicts
+from grading import chunks, life, storing, verdicts
 from grading.engine.outcome import Extraction
 from grading.engine.program import Program
 from grading.models import Attempt, LanguageModel, Sample, Submission
@@ -113,6 +116,48 @@ def test_deleting_leaves_nothing_behind(client: Client, rosa: User) -> None:
     assert left <= {"CrashGroup", "Fingerprint", "GroupEvent", "DeletedUse"}
     assert not LanguageModel.objects.exists()
     assert client.get(url("submission", made)).status_code == 404
+
+
+def test_deleting_goes_a_batch_at_a_time_and_is_seen_by_nobody(
+    client: Client, rosa: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = web_records.submission(web_records.benchmark(), rosa)
+    monkeypatch.setattr(life, "REMOVED_AT_ONCE", 2)
+    some, left = life.remove_some, []
+
+    def look(hidden: Submission) -> bool:
+        left.append(Sample.objects.filter(submission=hidden).count())
+        assert client.get(url("submission", made)).status_code == 404
+        assert client.get(sample_url("sample", made)).status_code == 404
+        for name, arguments in (("account", []), ("board", ["tidepool"]), ("queue", [])):
+            page = client.get(reverse(name, args=arguments)).content.decode()
+            assert made.public_id not in page
+        return some(hidden)
+
+    monkeypatch.setattr(life, "remove_some", look)
+    client.post(url("submission-delete", made), {"confirm": made.public_id})
+    assert left == [6, 4, 2, 0]
+    assert not Submission.everything.exists()
+
+
+def test_the_sweep_ends_a_deletion_that_a_crash_cut_short(
+    client: Client, rosa: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = web_records.submission(web_records.benchmark(), rosa)
+    monkeypatch.setattr(life, "REMOVED_AT_ONCE", 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(life, "remove", life.remove_some)
+        life.delete(made)
+    assert Sample.objects.count() == 4
+    storing.remove_abandoned()
+    assert Sample.objects.count() == 4, "it may still be at work"
+    old = timezone.now() - storing.ABANDONED_AFTER - timedelta(seconds=1)
+    Submission.everything.update(heartbeat_at=old)
+    for _ in range(3):
+        storing.remove_abandoned()
+    assert not Submission.everything.exists()
+    assert not LanguageModel.objects.exists()
+    assert not Attempt.objects.exists()
 
 
 def test_a_known_language_model_outlives_its_submission(client: Client, rosa: User) -> None:

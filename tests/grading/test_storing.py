@@ -1,10 +1,11 @@
-"""Storing an upload in batches: nobody sees half of it, and nothing of a crash stays."""
+"""Storing a file in batches: nobody sees half of it, and nothing of a crash stays."""
 
 from __future__ import annotations
 
 import io
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from evalsite import queueing
-from grading import storing, sweep, uploads
+from grading import additions, life, storing, sweep, uploads
 from grading.models import (
     BenchmarkVersion,
     Chunk,
@@ -73,15 +74,14 @@ class Crash(BaseException):
     """The web process ends here, without any clean-up."""
 
 
-def test_nobody_sees_an_upload_that_is_being_stored(
-    version: BenchmarkVersion,
-    rosa: User,
-    client: Client,
-    small_batches: None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+Seen = list[tuple[int, int, int, int]]
+
+
+@pytest.fixture
+def seen(rosa: User, client: Client, small_batches: None, monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """What its owner sees of a draft after each of its batches."""
     client.force_login(rosa)
-    seen = []
+    seen: Seen = []
     beat = storing._beat
 
     def look(draft: Submission) -> None:
@@ -97,6 +97,12 @@ def test_nobody_sees_an_upload_that_is_being_stored(
         )
 
     monkeypatch.setattr(storing, "_beat", look)
+    return seen
+
+
+def test_nobody_sees_an_upload_that_is_being_stored(
+    version: BenchmarkVersion, rosa: User, client: Client, seen: Seen
+) -> None:
     made = accept(version, rosa).submission
     assert set(seen) == {(404, 0, 0, 0)}
     assert len(seen) == 12
@@ -104,31 +110,55 @@ def test_nobody_sees_an_upload_that_is_being_stored(
     assert Sample.objects.filter(submission=made, chunk__state="queued").count() == 12
 
 
-@pytest.fixture
-def crashed(
-    version: BenchmarkVersion, rosa: User, small_batches: None, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Submission]:
-    """What an upload left behind whose process ended in the middle of it."""
+def test_nobody_sees_an_addition_that_is_being_stored(
+    version: BenchmarkVersion, rosa: User, seen: Seen
+) -> None:
+    made = accept(version, rosa).submission
+    seen.clear()
+    added = additions.add(made, file(2), "more.jsonl", rosa)
+    assert added.created
+    assert set(seen) == {(404, 1, 0, 0)}
+    assert len(seen) == 6
+    numbers = list(range(6))
+    for task in version.tasks.all():
+        mine = Sample.objects.filter(submission=made, task=task).order_by("index")
+        assert list(mine.values_list("index", flat=True)) == numbers
+    chunks = Chunk.objects.filter(submission=made).order_by("position")
+    assert list(chunks.values_list("position", flat=True)) == list(range(len(chunks)))
+    assert Sample.objects.filter(chunk__in=chunks).count() == 18
+    assert Submission.everything.count() == 1
+
+
+@contextmanager
+def crashing_at(batch: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     beats = iter(range(100))
 
-    def crash(draft: Submission) -> None:
-        if next(beats) == 8:
+    def crash(_: Submission) -> None:
+        if next(beats) == batch:
             raise Crash
 
     with monkeypatch.context() as patched:
         patched.setattr(storing, "_beat", crash)
-        patched.setattr(storing, "discard", lambda _: None)
+        patched.setattr(life, "remove", nothing)
         with pytest.raises(Crash):
-            accept(version, rosa)
-    yield Submission.everything.get()
+            yield
+
+
+@pytest.fixture
+def crashed(
+    version: BenchmarkVersion, rosa: User, small_batches: None, monkeypatch: pytest.MonkeyPatch
+) -> Submission:
+    """What an upload left behind whose process ended in the middle of it."""
+    with crashing_at(8, monkeypatch):
+        accept(version, rosa)
+    return Submission.everything.get()
 
 
 def test_what_a_crash_left_goes_with_the_sweep(crashed: Submission) -> None:
     assert Generation.objects.count() == 6
     sweep.sweep_once()
     assert Submission.everything.count() == 1, "it may still be at work"
-    old = timezone.now() - storing.ABANDONED_AFTER - timedelta(seconds=1)
-    Submission.everything.update(heartbeat_at=old)
+    silence()
     sweep.sweep_once()
     assert rows() == 0
 
@@ -142,20 +172,69 @@ def test_the_file_can_be_sent_again_after_a_crash(
     assert Submission.objects.get().samples.count() == 12
 
 
-def test_a_draft_that_was_removed_is_never_published(
-    version: BenchmarkVersion, rosa: User, monkeypatch: pytest.MonkeyPatch
+def test_an_addition_can_be_sent_again_after_a_crash(
+    version: BenchmarkVersion, rosa: User, small_batches: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish = storing.publish
+    made = accept(version, rosa).submission
+    before = rows()
+    with crashing_at(4, monkeypatch):
+        additions.add(made, file(2), "more.jsonl", rosa)
+    made.refresh_from_db()
+    assert (made.sample_count, made.samples.count()) == (12, 12)
+    assert additions.add(made, file(2), "more.jsonl", rosa).created
+    assert made.samples.count() == 18
+    silence()
+    sweep.sweep_once()
+    assert rows() == before + Chunk.objects.count() - 1 + 2 * 6
 
-    def late(draft: Submission) -> None:
-        Submission.everything.update(heartbeat_at=timezone.now() - timedelta(days=1))
-        storing.remove_abandoned()
-        publish(draft)
 
-    monkeypatch.setattr(storing, "publish", late)
+def silence() -> None:
+    old = timezone.now() - storing.ABANDONED_AFTER - timedelta(seconds=1)
+    hidden = Submission.everything.filter(state__in=["storing", "removing"])
+    hidden.update(heartbeat_at=old)
+
+
+@pytest.mark.parametrize("removed", ["whole", "in part", "not yet"])
+@pytest.mark.parametrize("ending", ["publish", "join"])
+def test_a_draft_that_the_sweep_removes_is_never_seen(
+    ending: str,
+    removed: str,
+    version: BenchmarkVersion,
+    rosa: User,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its process slept for long, and wakes when the sweep has taken it for dead."""
+    made = accept(version, rosa).submission
+    before = rows()
+    end = getattr(storing, ending)
+
+    def late(draft: Submission, *rest: Any) -> None:
+        silence()
+        with monkeypatch.context() as patched:
+            if removed != "whole":
+                patched.setattr(life, "remove_some", some if removed == "in part" else nothing)
+            storing.remove_abandoned()
+        storing._beat(draft)
+        end(draft, *rest)
+
+    monkeypatch.setattr(storing, ending, late)
     with pytest.raises(Submission.DoesNotExist):
-        accept(version, rosa)
-    assert rows() == 0
+        if ending == "publish":
+            uploads.accept(file(2), "file.jsonl", version, "Quillfish 8B", rosa)
+        else:
+            additions.add(made, file(2), "more.jsonl", rosa)
+    silence()
+    storing.remove_abandoned()
+    made.refresh_from_db()
+    assert (rows(), made.sample_count, made.samples.count()) == (before, 12, 12)
+
+
+def some(draft: Submission) -> None:
+    Generation.objects.filter(sample__submission=draft).delete()
+
+
+def nothing(_: Submission) -> None:
+    pass
 
 
 def test_the_same_file_sent_twice_at_once_is_one_submission(
