@@ -27,7 +27,7 @@ from enum import StrEnum
 from typing import Any
 
 # Raise when a change can alter a verdict: it is stored with every attempt.
-GRADER_VERSION = 5
+GRADER_VERSION = 6
 
 
 class Outcome(StrEnum):

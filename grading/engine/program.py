@@ -27,9 +27,9 @@ def build_program(task: Task, generation: Generation) -> Program:
     """The program of ``generation`` for ``task``; never raises.
 
     A completion, and a generation without fence that does not define the entry point, continue
-    the prompt byte for byte (the latter only a prompt that is Python). Everything else is
-    extracted, and gets what ``task.preamble`` says in front; a program that reads standard input
-    stands alone.
+    the prompt byte for byte (the latter only a prompt that is Python, and not where that breaks a
+    program that is Python by itself). Everything else is extracted, and gets what
+    ``task.preamble`` says in front; a program that reads standard input stands alone.
     """
     if generation.format is Format.COMPLETION:
         return Program(task.prompt + generation.text, Extraction(Rule.COMPLETION.value))
@@ -44,7 +44,8 @@ def build_program(task: Task, generation: Generation) -> Program:
     if prompt.can_be_continued and not _stands_alone(clean, names):
         untouched = clean == text
         joined = task.prompt + (generation.text if untouched else clean)
-        return Program(joined, Extraction(Rule.JOINED.value))
+        if not _breaks(joined, clean):
+            return Program(joined, Extraction(Rule.JOINED.value))
     found = extract_clean(clean, names, task.blocks, prompt.names)
     return _assemble(prompt, names, found)
 
@@ -76,12 +77,17 @@ class _Prompt:
 # Samples of one task come one after another, and a whole upload names few tasks.
 @lru_cache(maxsize=1024)
 def _read_prompt(text: str, policy: Preamble, entry_points: tuple[str, ...]) -> _Prompt:
-    usable = bool(text.strip()) and policy is not Preamble.NOTHING
-    if not usable or source.parse_prompt(text) is None:
+    tree = None if policy is Preamble.NOTHING else source.parse_prompt(text)
+    if tree is None or _is_words(tree):
         return _Prompt(text, False, "", frozenset())
     preamble = text if policy is Preamble.PROMPT else prompt_helpers(text, entry_points)
     names = source.defined_names(preamble, source.parse(preamble))
     return _Prompt(text, True, preamble, names)
+
+
+def _is_words(prompt: ast.Module) -> bool:
+    """A title such as ``Palindrome``, or a comment, is Python too, and nothing to continue."""
+    return all(isinstance(node, ast.Expr) for node in prompt.body)
 
 
 def _stands_alone(text: str, names: tuple[str, ...]) -> bool:
@@ -89,6 +95,14 @@ def _stands_alone(text: str, names: tuple[str, ...]) -> bool:
     if has_fence(text):
         return True
     return not source.defined_names(text, source.parse(text)).isdisjoint(names)
+
+
+def _breaks(joined: str, text: str) -> bool:
+    """Whether joining makes no Python of a text that is, and that defines something."""
+    tree = source.parse(text)
+    if tree is None or not any(isinstance(node, source.DEFINITIONS) for node in tree.body):
+        return False
+    return isinstance(source.parse_or_error(joined), SyntaxError)
 
 
 def _assemble(prompt: _Prompt, names: tuple[str, ...], found: Extracted) -> Program:
@@ -165,7 +179,7 @@ def _first_line(node: ast.stmt) -> int:
 
 
 def _is_helper(node: ast.stmt, entry_points: tuple[str, ...]) -> bool:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(node, source.DEFINITIONS):
         return node.name not in entry_points
     return isinstance(
         node, ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Try

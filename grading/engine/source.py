@@ -15,6 +15,7 @@ from collections.abc import Iterator
 PARSE_CHARS = 300_000
 # The tokenizer itself gives up at 200 open brackets; older ones crash on much deeper text.
 MAX_DEPTH = 200
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 _DEFINITION = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)")
 _ASSIGNMENT = re.compile(r"(\w+)[ \t]*(?::[^=\n]*+)?=(?!=)")
@@ -74,7 +75,7 @@ def statements(tree: ast.Module) -> Iterator[ast.stmt]:
         node = waiting.pop()
         if isinstance(node, ast.stmt):
             yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if not isinstance(node, DEFINITIONS):
             waiting += [
                 child
                 for child in ast.iter_child_nodes(node)
@@ -91,7 +92,7 @@ def missing_names(tree: ast.Module) -> frozenset[str]:
             (read if isinstance(node.ctx, ast.Load) else bound).add(node.id)
         elif isinstance(node, ast.arg):
             bound.add(node.arg)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        elif isinstance(node, DEFINITIONS):
             bound.add(node.name)
         elif isinstance(node, ast.ExceptHandler):
             bound.add(node.name or "")

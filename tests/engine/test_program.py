@@ -64,6 +64,35 @@ def test_a_prompt_that_is_no_python_is_never_joined_nor_put_in_front() -> None:
 
 
 @pytest.mark.parametrize(
+    "prompt", ["Palindrome", "two-sum\n", "total(xs)", "sum, product", "# Add up.", '"""Add up."""']
+)
+@pytest.mark.parametrize("preamble", list(Preamble))
+def test_a_title_that_happens_to_be_python_is_neither(prompt: str, preamble: Preamble) -> None:
+    task = Task(("total([1]) == 1",), prompt=prompt, preamble=preamble)
+    for text in ("", WHOLE, "def misnamed(xs):\n    return sum(xs)\n", "No idea."):
+        assert built(text, task) == (text, "whole text")
+    assert built("x", task, Format.COMPLETION)[0] == prompt + "x"
+
+
+OPEN = "def total(xs):\n"
+CLOSED = '    """Sum."""'
+
+
+@pytest.mark.parametrize("prompt", [OPEN, OPEN.rstrip(), OPEN + CLOSED, PROMPT, PROMPT.rstrip()])
+@pytest.mark.parametrize("text", ["def misnamed(xs):\n    return sum(xs)\n", "class Sum: pass\n"])
+def test_the_prompt_makes_no_syntax_error_of_a_misnamed_program(prompt: str, text: str) -> None:
+    program, _ = built(text, Task(TASK.targets, prompt=prompt, entry_points=("total",)))
+    assert program.endswith(text)
+    compile(program, "x", "exec")
+
+
+@pytest.mark.parametrize("text", ["return sum(xs)", "def misnamed(xs:", "    return sum(xs)\n  1"])
+def test_what_is_no_program_by_itself_continues_an_open_prompt(text: str) -> None:
+    task = Task(TASK.targets, prompt=OPEN, entry_points=("total",))
+    assert built(text, task) == (OPEN + text, "joined")
+
+
+@pytest.mark.parametrize(
     "body",
     ["    return sum(xs)\n", "return sum(xs)\n", "y = xs\n    return sum(y)\n", "yield 1"],
     ids=["indented", "at the margin", "first line lost its indent", "generator"],
