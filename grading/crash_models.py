@@ -52,6 +52,15 @@ class CrashGroup(models.Model):
         related_name="fixed_groups",
         help_text="Benchmark version whose tasks are put right",
     )
+    merged_into = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="merged",
+        help_text="Where its fingerprints went; its own page keeps its history",
+    )
     first_seen_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -115,12 +115,14 @@ def _name(person: Any) -> str:
 def merge(group: CrashGroup, into: CrashGroup, by: User, note: str = "") -> None:
     """Move all fingerprints of ``group``; what fails like it later is in ``into`` as well.
 
-    The emptied group keeps its history, and its fingerprints can be split off again. Raises
-    ValueError where both are the same.
+    The emptied group keeps its history and leads to ``into``; its fingerprints can be split off
+    again. Raises ValueError where both are the same.
     """
     if group.pk == into.pk:
         raise ValueError("a group cannot be merged into itself")
     Fingerprint.objects.filter(group=group).update(group=into)
+    CrashGroup.objects.filter(pk=group.pk).update(merged_into=into)
+    CrashGroup.objects.filter(pk=into.pk).update(merged_into=None)
     for here, there in ((group, f"into {into.public_id}"), (into, f"from {group.public_id}")):
         other = into if here is group else group
         GroupEvent.objects.create(

@@ -130,6 +130,7 @@ def _whole(request: HttpRequest, found: CrashGroup) -> dict[str, Any]:
         "fixed_in_version": None
         if fixed_in is None
         else {"benchmark": fixed_in.benchmark.slug, "version": fixed_in.number},
+        "merged_into": found.merged_into.public_id if found.merged_into else None,
         "first_seen_at": found.first_seen_at,
         "samples": view.samples,
         "suggestion": asdict(view.suggestion) if view.suggestion else None,

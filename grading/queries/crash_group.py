@@ -92,7 +92,9 @@ class GroupView:
 
 
 def group_or_404(public_id: str) -> CrashGroup:
-    rows = CrashGroup.objects.select_related("assignee", "fixed_in_version__benchmark")
+    rows = CrashGroup.objects.select_related(
+        "assignee", "fixed_in_version__benchmark", "merged_into"
+    )
     return get_object_or_404(rows, public_id=public_id)
 
 

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from grading import triage
 from grading.accounts.roles import Role
 from grading.engine.outcome import Outcome
 from grading.models import CrashGroup, GroupEvent
@@ -92,6 +93,16 @@ def test_a_group_is_told_whole_and_so_are_its_attempts(
     assert [one["task_id"] for one in attempts] == [f"Tidepool/{n}" for n in range(3)]
     assert {(one["outcome"], one["exception"]) for one in attempts} == {("error", "NameError")}
     problem(client.get(f"{GROUPS}/nothing", **staff), 404)
+
+
+def test_an_emptied_group_names_the_one_it_was_merged_into(
+    client: Client, staff: dict[str, str]
+) -> None:
+    group, other, *_ = mixed_groups()
+    triage.merge(group, other, User.objects.get(username="ada"))
+    emptied = client.get(f"{GROUPS}/{group.public_id}", **staff).json()
+    assert (emptied["merged_into"], emptied["samples"]) == (other.public_id, 0)
+    assert client.get(f"{GROUPS}/{other.public_id}", **staff).json()["merged_into"] is None
 
 
 def test_a_decision_is_made_and_written_down(client: Client, staff: dict[str, str]) -> None:

@@ -239,6 +239,18 @@ def test_merging_is_by_alias_and_can_be_undone(client: Client, sam: Any) -> None
     assert kinds == [("merged", "one cause"), ("split", "")]
 
 
+def test_an_emptied_group_leads_to_where_its_failures_went(client: Client, sam: Any) -> None:
+    web_records.submission(web_records.benchmark(), sam, n=5)
+    groups = {kind: CrashGroup.objects.get(kind=kind) for kind in ("exception", "syntax")}
+    error, syntax = (f"/triage/{one.public_id}/" for one in groups.values())
+    client.post(f"{error}merge/", {"into": groups["syntax"].public_id})
+    assert f'href="{syntax}"' in page(client, error)
+    client.post(f"{syntax}merge/", {"into": groups["exception"].public_id})
+    assert f'href="{error}"' in page(client, syntax)
+    assert "was merged into another" not in page(client, error)
+    assert list(groups["exception"].merged.all()) == [groups["syntax"]]
+
+
 @pytest.mark.parametrize("into", ["", "nothing", "{itself}"])
 def test_a_merge_with_nothing_changes_nothing(client: Client, sam: Any, into: str) -> None:
     group = error_group(sam)
