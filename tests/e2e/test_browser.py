@@ -119,9 +119,13 @@ class Site:
         }
 
     def group_pages(self) -> dict[str, int]:
-        """Every part of a sample, each in a group of its own."""
-        groups = CrashGroup.objects.order_by("kind", "pk").values_list("public_id", flat=True)
-        return {f"/triage/{one}/?tab={tab}": 200 for one, tab in zip(groups, TABS, strict=False)}
+        """Every part of a sample, each in a group of its own; and a group that is empty now."""
+        groups = CrashGroup.objects.filter(merged_into=None).order_by("kind", "pk")
+        ids = groups.values_list("public_id", flat=True)
+        parts = {f"/triage/{one}/?tab={tab}": 200 for one, tab in zip(ids, TABS, strict=False)}
+        return parts | {
+            f"/triage/{CrashGroup.objects.get(merged_into__isnull=False).public_id}/": 200
+        }
 
     def staff_pages(self) -> dict[str, int]:
         return {
@@ -175,6 +179,9 @@ def site(settings: Settings) -> Site:
     )
     snapshots.take_due()
     audit.audit_due()
+    CrashGroup.objects.create(
+        kind="syntax", title="SyntaxError: emptied", merged_into=CrashGroup.objects.first()
+    )
     return made
 
 
